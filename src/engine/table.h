@@ -1,0 +1,88 @@
+/* Rows by resource name, with deadlines and the floor: the state of one serializer (or of one stripe of it).
+ *
+ * Pure: no clock (time is an argument), no lock (the caller serialises), no hidden failure: memory is asked for before
+ * anything changes, and ASTER_ERR_NOMEM leaves the table as it was. Deterministic: the same calls give the same state. */
+#ifndef ENGINE_TABLE_H
+#define ENGINE_TABLE_H
+
+#include "aster/transition.h"
+#include "engine/siphash.h"
+
+/* As aster_visit_row of aster/serializer.h, which the engine does not see. */
+typedef bool (*aster_visit_row_fn)(const struct aster_snapshot *snapshot, void *user);
+
+struct aster_table;
+
+struct aster_table_options {
+    struct aster_hash_key key; /* random, so that clients cannot choose colliding names; any value in simulations */
+    struct aster_limits limits;
+};
+
+aster_status aster_table_create(const struct aster_table_options *options, struct aster_table **table,
+                                struct aster_error *error);
+void aster_table_destroy(struct aster_table *table); /* NULL is legal */
+
+/* Judge expiry at `now_ns`, decide `operation` and store what changed. The decision's remaining_ns is filled in, and
+ * since_unix_ms holds the row's granted instant in `now_ns` units / 1e6 (callers convert it for display; -1 = unknown).
+ * The views in *effect borrow the operation and the table, until the table's next call.
+ * Errors: those of aster_operation_check() (with this table's limits) and aster_transition(); ASTER_ERR_LIMIT
+ * (resources_max); ASTER_ERR_NOMEM. */
+aster_status aster_table_apply(struct aster_table *table, const struct aster_operation *operation, int64_t now_ns,
+                               struct aster_effect *effect, struct aster_error *error);
+
+/* The fence rule for fence->resource. Allocates nothing. */
+struct aster_verdict aster_table_fence(const struct aster_table *table, const struct aster_fence *fence,
+                                       struct aster_bytes writer);
+
+/* No held row expires before this instant (it may be early: renewals do not move it); INT64_MAX when none is held. */
+int64_t aster_table_next_deadline(const struct aster_table *table);
+
+/* The identity of an expired lease: what an EXPIRE operation or an EXPIRED_VERDICT names. */
+struct aster_expired_lease {
+    struct aster_bytes resource; /* borrowed from the table until its next call */
+    int64_t epoch;
+    int64_t lease_revision;
+};
+
+/* Give one held row that is expired at `now_ns` and has not been given since it was last armed; false when there is
+ * none. The row is not changed: the caller decides what to do with it. Amortised O(log n). */
+bool aster_table_next_expired(struct aster_table *table, int64_t now_ns, struct aster_expired_lease *lease);
+
+/* Is the row held, and when does it expire? INT64_MAX when it is free or absent. */
+int64_t aster_table_deadline(const struct aster_table *table, struct aster_bytes resource);
+
+/* After a restart: every held row gets a full ttl from now; no epoch advances. Returns how many were re-armed. */
+size_t aster_table_restart(struct aster_table *table, int64_t now_ns);
+
+/* Put a durable row back (load of a journal or checkpoint), replacing any; held rows are armed at now_ns.
+ * Errors: ASTER_ERR_CORRUPT (a row that breaks an invariant), ASTER_ERR_NOMEM. */
+aster_status aster_table_load(struct aster_table *table, struct aster_bytes resource, const struct aster_row *row,
+                              int64_t now_ns, struct aster_error *error);
+
+/* The epoch of rows that do not exist: the greatest epoch ever forgotten. Raising never lowers. */
+int64_t aster_table_floor(const struct aster_table *table);
+void aster_table_raise_floor(struct aster_table *table, int64_t floor);
+
+/* Rows, held rows, and bytes allocated for them (without the allocator's own overhead). */
+struct aster_table_usage {
+    size_t rows;
+    size_t held;
+    size_t bytes;
+};
+struct aster_table_usage aster_table_usage_get(const struct aster_table *table);
+
+/* Visit every row in no particular order, `remaining` judged at now_ns. The visitor must not change the table; false
+ * stops. Snapshots are filled as by aster_table_apply(). */
+void aster_table_visit(const struct aster_table *table, int64_t now_ns, aster_visit_row_fn visit, void *user);
+void aster_table_visit_rows(const struct aster_table *table,
+                            bool (*visit)(struct aster_bytes resource, const struct aster_row *row, void *user),
+                            void *user);
+
+/* A hash of the whole durable state, independent of insertion order: equal histories give equal hashes. */
+uint64_t aster_table_state_hash(const struct aster_table *table);
+
+/* Check every invariant (counts, chains, deadlines, interned identities, epochs >= 0, held <-> holder, floor). Returns
+ * NULL, or a static text naming the first one that is broken. For tests; O(n). */
+const char *aster_table_check(const struct aster_table *table);
+
+#endif
