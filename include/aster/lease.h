@@ -41,6 +41,7 @@ enum aster_lease_reason {
 
 /* Upper-case names, for example "RELEASE_PENDING", "CLOCK_JUMP". Never NULL. Thread-safe. */
 ASTER_API const char *aster_lease_status_name(enum aster_lease_status status);
+/* The same for a reason. Never NULL. Thread-safe. */
 ASTER_API const char *aster_lease_reason_name(enum aster_lease_reason reason);
 
 #define ASTER_LEASE_TTL_DEFAULT_MS 30000   /* DESIGN 4 */
@@ -108,6 +109,7 @@ struct aster_lease_report {
     struct aster_error last_error; /* of the last failed attempt; kept after recovery */
 };
 
+/* Where the lease stands at this instant. Copies into *report; never blocks on the serializer, never fails. */
 ASTER_API void aster_lease_report_get(const struct aster_lease *lease, struct aster_lease_report *report);
 
 /* What the grant told: value, revision, last holder and epoch. Copied into `reply`. */

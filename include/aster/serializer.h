@@ -66,9 +66,11 @@ ASTER_API aster_status aster_put(struct aster_serializer *serializer, const stru
                                  struct aster_bytes writer, int64_t expected_value_revision, struct aster_bytes value,
                                  struct aster_reply *reply, struct aster_error *error);
 
-/* Visit the rows whose name starts with `prefix` (empty = all), held or free, in byte order. Advisory. The snapshot
- * lives during the call only; return false to stop. The visitor must not call the serializer. */
+/* Called for each row. The snapshot lives during the call only; return false to stop. Must not call the serializer. */
 typedef bool (*aster_visit_row)(const struct aster_snapshot *snapshot, void *user);
+
+/* Visit the rows whose name starts with `prefix` (empty = all), held or free, in byte order, on the calling thread.
+ * Advisory: rows may change between two visits. Errors: ASTER_ERR_UNSUPPORTED, ASTER_ERR_IO, ASTER_ERR_BUSY, ... */
 ASTER_API aster_status aster_list(struct aster_serializer *serializer, struct aster_bytes prefix, aster_visit_row visit,
                                   void *user, struct aster_error *error);
 
@@ -109,8 +111,11 @@ struct aster_history_query {
 
 #define ASTER_HISTORY_QUERY_INIT {sizeof(struct aster_history_query), {NULL, 0}, 0, 0}
 
-/* Visit events, oldest first; as aster_list() otherwise. */
+/* Called for each event. The event lives during the call only; return false to stop. Must not call the serializer. */
 typedef bool (*aster_visit_event)(const struct aster_event *event, void *user);
+
+/* Visit the kept events that match the query (NULL = all), oldest first, on the calling thread. Errors: as
+ * aster_list(). */
 ASTER_API aster_status aster_history(struct aster_serializer *serializer, const struct aster_history_query *query,
                                      aster_visit_event visit, void *user, struct aster_error *error);
 

@@ -49,9 +49,11 @@ ASTER_API aster_status aster_sqlite_open(const char *path, const struct aster_sq
 ASTER_API aster_status aster_sqlite_register(sqlite3 *db, struct aster_error *error);
 
 /* SQL text (triggers) that lets INSERT, UPDATE and DELETE on `table` through only under the current fence of
- * `resource`. The caller frees it with sqlite3_free(). `aster_sqlite_schema()` is the text of Aster's own tables. */
+ * `resource`. The caller frees it with sqlite3_free(). Errors: ASTER_ERR_INVALID (a name), ASTER_ERR_NOMEM. Pure. */
 ASTER_API aster_status aster_sqlite_protect_sql(const char *table, struct aster_bytes resource, char **sql,
                                                 struct aster_error *error);
+
+/* SQL text of Aster's own tables, as aster_sqlite_open() creates them. Static; thread-safe. */
 ASTER_API const char *aster_sqlite_schema(void);
 
 ASTER_END_DECLS

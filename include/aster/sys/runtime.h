@@ -17,8 +17,11 @@ struct aster_runtime_options {
 
 #define ASTER_RUNTIME_OPTIONS_INIT {sizeof(struct aster_runtime_options), NULL, 1048576}
 
+/* Start a runtime; the caller destroys it. options may be NULL. Errors: ASTER_ERR_NOMEM, ASTER_ERR_IO (threads or
+ * descriptors). Thread-safe. */
 ASTER_API aster_status aster_runtime_create(const struct aster_runtime_options *options, struct aster_runtime **runtime,
                                             struct aster_error *error);
+
 /* Every handle must have been destroyed. Stops the threads. NULL is legal. */
 ASTER_API void aster_runtime_destroy(struct aster_runtime *runtime);
 

@@ -81,17 +81,22 @@ ASTER_API aster_status aster_serializer_create(const struct aster_serializer_ops
                                                const struct aster_clock *clock, struct aster_serializer **serializer,
                                                struct aster_error *error);
 
-/* Submit asynchronously; see struct aster_request. */
+/* Submit asynchronously; see struct aster_request for who owns what. Any thread; does not block. */
 ASTER_API void aster_serializer_submit(struct aster_serializer *serializer, struct aster_request *request);
+/* The same for `count` requests at once; the array is the caller's again on return. */
 ASTER_API void aster_serializer_submit_many(struct aster_serializer *serializer, struct aster_request **requests,
                                             size_t count);
+/* The vtable's cancel(); no effect when the serializer has none. Any thread; does not block. */
 ASTER_API void aster_serializer_cancel(struct aster_serializer *serializer, struct aster_request *request);
+/* The vtable's traits. Thread-safe. */
 ASTER_API uint32_t aster_serializer_traits_of(const struct aster_serializer *serializer);
+/* The clock that judges this serializer's deadlines; lives as long as the serializer. Never NULL. Thread-safe. */
 ASTER_API const struct aster_clock *aster_serializer_clock(const struct aster_serializer *serializer);
 /* The `self` behind a serializer whose vtable is `ops`, or NULL when it is another one. */
 ASTER_API void *aster_serializer_self(struct aster_serializer *serializer, const struct aster_serializer_ops *ops);
-/* References: a handle keeps its serializer alive. unref of the last one destroys. */
+/* One more reference (a handle keeps its serializer alive so). Returns `serializer`. Thread-safe. */
 ASTER_API struct aster_serializer *aster_serializer_ref(struct aster_serializer *serializer);
+/* Give one reference up; the last one destroys, which may block for threads to end. NULL is legal. Thread-safe. */
 ASTER_API void aster_serializer_unref(struct aster_serializer *serializer);
 
 /* Your transaction: load the row, judge expiry on your own clock, call aster_transition(), store the row if
@@ -117,6 +122,8 @@ struct aster_blocking_options {
 #define ASTER_BLOCKING_OPTIONS_INIT \
     {sizeof(struct aster_blocking_options), NULL, 1, 65536, NULL, ASTER_LIMITS_INIT, NULL, NULL}
 
+/* A serializer over your blocking function; it is called with `user` from the helper's own threads. options may be NULL.
+ * On failure the caller keeps `user`. Errors: ASTER_ERR_INVALID, ASTER_ERR_NOMEM, ASTER_ERR_IO (no thread). */
 ASTER_API aster_status aster_blocking_serializer_create(aster_blocking_transition transition, void *user,
                                                         const struct aster_blocking_options *options,
                                                         struct aster_serializer **serializer,
