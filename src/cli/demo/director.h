@@ -1,0 +1,50 @@
+/* The choreography, the same for the fenced and for the plain lease: worker A renders and is stopped between its check
+ * and its write, worker B takes over and publishes, A is continued and writes. The director reports what it saw;
+ * whether that is what should have happened is judged elsewhere (fenced_run.c, control_run.c). */
+#ifndef DEMO_DIRECTOR_H
+#define DEMO_DIRECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "aster/status.h"
+#include "cli/demo/invoice_store.h"
+#include "cli/demo/message.h"
+#include "cli/demo/timeline.h"
+
+enum demo_worker { DEMO_WORKER_A, DEMO_WORKER_B, DEMO_WORKERS };
+
+/* Their identities, "worker-A" and "worker-B". */
+extern const char *const aster_demo_identity[DEMO_WORKERS];
+
+struct demo_script {
+    const char *mode;              /* DEMO_MODE_... */
+    const char *database;          /* absolute; the tables exist */
+    const char *pdf[DEMO_WORKERS]; /* where each worker keeps what it rendered */
+    int64_t ttl_ms;
+    int64_t step_ms[DEMO_WORKERS];
+    const char *term; /* "epoch", or what the plain lease calls it */
+    /* Called often while the act runs, to show what is new. */
+    void (*show)(struct demo_act *act, void *user);
+    void *show_user;
+};
+
+/* What happened. Facts that were not reached stay zero. Finish with aster_demo_facts_fini(). */
+struct demo_facts {
+    bool heard[DEMO_WORKERS][DEMO_SAYS_KINDS];
+    struct demo_message said[DEMO_WORKERS][DEMO_SAYS_KINDS]; /* the last of each kind */
+    int exit_code[DEMO_WORKERS];                             /* -1 = did not end by itself */
+    bool stopped;                                            /* the kernel reported A stopped by SIGSTOP */
+    int64_t paused_ms;                                       /* from then until SIGCONT */
+    struct demo_stored before; /* in the store when B had published and A was still stopped */
+    struct demo_stored after;  /* in the store when A had tried */
+    int64_t order_total_cents; /* what an up-to-date invoice must say */
+};
+
+/* Run it. ASTER_OK: every step was reached. Otherwise which one was not, and why; the facts so far are filled in.
+ * ASTER_ERR_CANCELLED after SIGINT, SIGTERM or SIGHUP. Leaves no process behind in any case. */
+aster_status aster_demo_direct(const struct demo_script *script, struct demo_act *act, struct demo_facts *facts,
+                               struct aster_error *error);
+void aster_demo_facts_fini(struct demo_facts *facts);
+
+#endif
