@@ -32,11 +32,12 @@ static void narrate_publication(struct demo_act *act, const struct demo_facts *f
 {
     char label[64];
     bool over_newer = worker == DEMO_WORKER_A && facts->heard[DEMO_WORKER_B][DEMO_SAYS_PUBLISHED];
-    snprintf(label, sizeof label, "invoice by %s, EUR %.24s", aster_demo_identity[worker], message->text);
+    snprintf(label, sizeof label, "EUR %.24s by %s", message->text, aster_demo_lane_name(lane_of(worker)));
     aster_demo_act_span_close(act, DEMO_LANE_STORE, DEMO_SPAN_CONTENT, message->at_ns);
     if (over_newer) {
         aster_demo_act_add(act, message->at_ns, DEMO_LANE_A, DEMO_MARK_CORRUPTED, message->epoch,
-                           "late write ACCEPTED: EUR %s over B's newer invoice", message->text);
+                           "late write ACCEPTED: EUR %s over B's %s", message->text,
+                           facts->said[DEMO_WORKER_B][DEMO_SAYS_PUBLISHED].text);
         aster_demo_act_span_open(act, DEMO_LANE_STORE, DEMO_SPAN_STALE, message->epoch, message->at_ns, label);
     } else {
         aster_demo_act_add(act, message->at_ns, lane_of(worker), DEMO_MARK_WRITTEN, message->epoch,

@@ -99,6 +99,23 @@ static void draw_grid(const struct chart *chart)
     }
 }
 
+/* The text, or what comes before its " by ", or nothing: whatever fits. */
+static void draw_label(FILE *out, double x, double y, double width, const char *text)
+{
+    const struct svg_font font = {11.5, "600", "start", SVG_WHITE};
+    const char *by = strstr(text, " by ");
+    size_t whole = strlen(text);
+    size_t lengths[] = {whole, by != NULL ? (size_t)(by - text) : whole};
+    for (size_t i = 0; i < 2; i++) {
+        if (CHARACTER_WIDTH * (double)lengths[i] + 6 < width) {
+            char label[64];
+            snprintf(label, sizeof label, "%.*s", (int)lengths[i], text);
+            aster_svg_text(out, x, y, &font, label);
+            return;
+        }
+    }
+}
+
 static void draw_span(const struct chart *chart, const struct demo_span *span)
 {
     bool content = span->kind == DEMO_SPAN_CONTENT || span->kind == DEMO_SPAN_STALE;
@@ -108,10 +125,8 @@ static void draw_span(const struct chart *chart, const struct demo_span *span)
                                  : x_of(chart, chart->act->start_ns + chart->length_ns);
     double top = lane_middle(chart, span->lane) - BAR_HEIGHT / 2;
     double width = to - from > 3 ? to - from : 3;
-    struct svg_font font = {11.5, "600", "start", SVG_WHITE};
     if (span->kind == DEMO_SPAN_PAUSED) {
         aster_svg_box(chart->out, from, top + 5, width, BAR_HEIGHT - 10, 3, SVG_STOPPED, "#aab1bd");
-        font.fill = SVG_GREY;
     } else if (span->kind == DEMO_SPAN_WAITING) {
         aster_svg_line(chart->out, from, top + BAR_HEIGHT / 2, to, top + BAR_HEIGHT / 2, SVG_GREY, 2, "2 6");
         return;
@@ -119,10 +134,9 @@ static void draw_span(const struct chart *chart, const struct demo_span *span)
         const char *fill = span->kind == DEMO_SPAN_STALE ? SVG_RED : epoch_colour(span->epoch);
         aster_svg_box(chart->out, from, top, width, BAR_HEIGHT, 5, fill, "none");
     }
-    double text_width = CHARACTER_WIDTH * (double)strlen(span->text);
-    double indent = span->kind == DEMO_SPAN_LEASE ? BADGE_RADIUS + 8 : 10;
-    if (text_width + indent + 6 < width && span->kind != DEMO_SPAN_PAUSED) {
-        aster_svg_text(chart->out, from + indent, top + BAR_HEIGHT / 2 + 4, &font, span->text);
+    if (span->kind != DEMO_SPAN_PAUSED) {
+        double indent = span->kind == DEMO_SPAN_LEASE ? BADGE_RADIUS + 8 : 10;
+        draw_label(chart->out, from + indent, top + BAR_HEIGHT / 2 + 4, width - indent, span->text);
     }
 }
 

@@ -112,8 +112,10 @@ static void advance(struct demo_text *text, const struct demo_event *event)
         *lane = (struct demo_text_lane){' ', 0};
         break;
     case DEMO_MARK_WRITTEN:
-    case DEMO_MARK_CORRUPTED:
         *store = (struct demo_text_lane){'h', event->epoch};
+        break;
+    case DEMO_MARK_CORRUPTED:
+        *store = (struct demo_text_lane){'s', 0};
         break;
     case DEMO_MARK_NOTE:
     case DEMO_MARK_RENEWED:
@@ -131,6 +133,8 @@ static void print_lane(const struct demo_text *text, const struct demo_event *ev
         paint(text, mark_code(event), choose(text, &mark_glyphs[event->mark]));
     } else if (state->state == 'h') {
         paint(text, epoch_code(state->epoch), choose(text, &holding));
+    } else if (state->state == 's') {
+        paint(text, RED_BOLD, choose(text, &holding));
     } else if (state->state == 'p') {
         paint(text, YELLOW, choose(text, &stopped));
     } else if (state->state == 'w') {

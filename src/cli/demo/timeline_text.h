@@ -8,7 +8,7 @@
 #include "cli/demo/timeline.h"
 
 struct demo_text_lane {
-    char state; /* ' ' nothing, 'h' holds, 'p' stopped, 'w' waits */
+    char state; /* ' ' nothing, 'h' holds, 's' holds stale data, 'p' stopped, 'w' waits */
     int64_t epoch;
 };
 
