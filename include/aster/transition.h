@@ -53,6 +53,9 @@ ASTER_API aster_status aster_transition(const struct aster_row *row, bool expire
                                         const struct aster_operation *operation, struct aster_effect *effect,
                                         struct aster_error *error);
 
+/* A snapshot of a row, with remaining_ns and since_unix_ms 0. Its views borrow from the row and from `resource`. */
+ASTER_API struct aster_snapshot aster_row_snapshot(struct aster_bytes resource, const struct aster_row *row);
+
 /* The fence rule: may `writer` write `resource` under `fence` now? In this order: another resource, carried < current,
  * carried > current, not held, fence or writer not the holder. Expiry alone does not reject a write. */
 ASTER_API struct aster_verdict aster_fence_verdict(const struct aster_row *row, struct aster_bytes resource,

@@ -8,8 +8,8 @@
 #include "aster/transition.h"
 #include "engine/siphash.h"
 
-/* As aster_visit_row of aster/serializer.h, which the engine does not see. */
-typedef bool (*aster_visit_row_fn)(const struct aster_snapshot *snapshot, void *user);
+/* Gets one row and since when it is held; returns false to stop. */
+typedef bool (*aster_table_visitor)(const struct aster_snapshot *snapshot, int64_t since_ns, void *user);
 
 struct aster_table;
 
@@ -22,13 +22,20 @@ aster_status aster_table_create(const struct aster_table_options *options, struc
                                 struct aster_error *error);
 void aster_table_destroy(struct aster_table *table); /* NULL is legal */
 
-/* Judge expiry at `now_ns`, decide `operation` and store what changed. The decision's remaining_ns is filled in, and
- * since_unix_ms holds the row's granted instant in `now_ns` units / 1e6 (callers convert it for display; -1 = unknown).
- * The views in *effect borrow the operation and the table, until the table's next call.
+/* An effect, and since when the row's current lease is held: `now_ns` of its acquire, or ASTER_TABLE_SINCE_UNKNOWN (free,
+ * or acquired before a restart). Callers turn it into the snapshot's since_unix_ms with their wall clock. */
+#define ASTER_TABLE_SINCE_UNKNOWN INT64_MIN
+struct aster_table_result {
+    struct aster_effect effect;
+    int64_t since_ns;
+};
+
+/* Judge expiry at `now_ns`, decide `operation` and store what changed. The decision's remaining_ns is filled in. The
+ * views in *result borrow the table, until its next call, and the operation's resource.
  * Errors: those of aster_operation_check() (with this table's limits) and aster_transition(); ASTER_ERR_LIMIT
  * (resources_max); ASTER_ERR_NOMEM. */
 aster_status aster_table_apply(struct aster_table *table, const struct aster_operation *operation, int64_t now_ns,
-                               struct aster_effect *effect, struct aster_error *error);
+                               struct aster_table_result *result, struct aster_error *error);
 
 /* The fence rule for fence->resource. Allocates nothing. */
 struct aster_verdict aster_table_fence(const struct aster_table *table, const struct aster_fence *fence,
@@ -72,12 +79,8 @@ struct aster_table_usage {
 struct aster_table_usage aster_table_usage_get(const struct aster_table *table);
 
 /* Visit every row in no particular order, `remaining` judged at now_ns. The visitor must not change the table; false
- * stops. Snapshots are filled as by aster_table_apply(). */
-void aster_table_visit(const struct aster_table *table, int64_t now_ns, aster_visit_row_fn visit, void *user);
-void aster_table_visit_rows(const struct aster_table *table,
-                            bool (*visit)(struct aster_bytes resource, const struct aster_row *row, void *user),
-                            void *user);
-
+ * stops. */
+void aster_table_visit(const struct aster_table *table, int64_t now_ns, aster_table_visitor visit, void *user);
 /* A hash of the whole durable state, independent of insertion order: equal histories give equal hashes. */
 uint64_t aster_table_state_hash(const struct aster_table *table);
 

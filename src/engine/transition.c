@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/fence_rule.h"
 
 /* One decision in the making: what came in, and the effect that is being built. */
 struct step {
@@ -266,19 +267,18 @@ static void remember(struct step *step)
     applied->epoch = step->effect.decision.epoch;
 }
 
-static void fill_snapshot(const struct aster_row *row, const struct aster_operation *operation,
-                          struct aster_snapshot *snapshot)
+struct aster_snapshot aster_row_snapshot(struct aster_bytes resource, const struct aster_row *row)
 {
-    snapshot->resource = operation->resource;
-    snapshot->epoch = row->epoch;
-    snapshot->held = row->held;
-    snapshot->holder = row->holder;
-    snapshot->ttl_ms = row->ttl_ms;
-    snapshot->lease_revision = row->lease_revision;
-    snapshot->value = row->value;
-    snapshot->value_revision = row->value_revision;
-    snapshot->last_holder = row->last_holder;
-    snapshot->last_epoch_held = row->last_epoch_held;
+    return (struct aster_snapshot){.resource = resource,
+                                   .epoch = row->epoch,
+                                   .held = row->held,
+                                   .holder = row->holder,
+                                   .ttl_ms = row->ttl_ms,
+                                   .lease_revision = row->lease_revision,
+                                   .value = row->value,
+                                   .value_revision = row->value_revision,
+                                   .last_holder = row->last_holder,
+                                   .last_epoch_held = row->last_epoch_held};
 }
 
 aster_status aster_transition(const struct aster_row *row, bool expired, const struct aster_operation *operation,
@@ -312,7 +312,7 @@ aster_status aster_transition(const struct aster_row *row, bool expired, const s
             remember(&step);
         }
     }
-    fill_snapshot(&step.effect.row, operation, &decision->snapshot);
+    decision->snapshot = aster_row_snapshot(operation->resource, &step.effect.row);
     *effect = step.effect;
     return ASTER_OK;
 }
@@ -320,17 +320,9 @@ aster_status aster_transition(const struct aster_row *row, bool expired, const s
 struct aster_verdict aster_fence_verdict(const struct aster_row *row, struct aster_bytes resource,
                                          const struct aster_fence *fence, struct aster_bytes writer)
 {
-    struct aster_verdict verdict = {ASTER_REASON_NONE, fence->epoch, row->epoch};
-    if (!aster_bytes_equal(resource, fence->resource)) {
-        verdict.reason = ASTER_REASON_WRONG_RESOURCE;
-    } else if (fence->epoch < row->epoch) {
-        verdict.reason = ASTER_REASON_STALE_EPOCH;
-    } else if (fence->epoch > row->epoch) {
-        verdict.reason = ASTER_REASON_FUTURE_EPOCH;
-    } else if (!row->held) {
-        verdict.reason = ASTER_REASON_NOT_HELD;
-    } else if (!aster_bytes_equal(fence->holder, row->holder) || !aster_bytes_equal(writer, row->holder)) {
-        verdict.reason = ASTER_REASON_NOT_HOLDER;
+    struct aster_verdict verdict = {ASTER_REASON_WRONG_RESOURCE, fence->epoch, row->epoch};
+    if (aster_bytes_equal(resource, fence->resource)) {
+        verdict.reason = aster_fence_rule(row->epoch, row->held, row->holder, fence, writer);
     }
     return verdict;
 }
