@@ -1,0 +1,38 @@
+#include "platform/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+aster_status aster_file_create_private(const char *path, bool *created, struct aster_error *error)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno != EEXIST) {
+        return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot create %s", path);
+    }
+    *created = fd >= 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return ASTER_OK;
+}
+
+aster_status aster_file_system_magic(const char *path, uint64_t *magic, struct aster_error *error)
+{
+    struct statfs facts;
+    if (statfs(path, &facts) != 0) {
+        return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot see what file system %s is on", path);
+    }
+    *magic = (uint64_t)facts.f_type & UINT32_MAX; /* f_type is signed on some architectures */
+    return ASTER_OK;
+}
+
+void aster_pause_ns(int64_t ns)
+{
+    const struct timespec pause = {ns / 1000000000, ns % 1000000000};
+    nanosleep(&pause, NULL);
+}

@@ -1,0 +1,19 @@
+/* Files and pauses: what the stores need from the operating system beside their database library. */
+#ifndef PLATFORM_FILES_H
+#define PLATFORM_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "aster/status.h"
+
+/* Create `path`, empty and with mode 0600, if nothing is there; *created tells. Errors: ASTER_ERR_IO. */
+aster_status aster_file_create_private(const char *path, bool *created, struct aster_error *error);
+
+/* statfs' f_type of the file system that `path` is on. Errors: ASTER_ERR_IO. */
+aster_status aster_file_system_magic(const char *path, uint64_t *magic, struct aster_error *error);
+
+/* Stop the calling thread for `ns` nanoseconds, or less when a signal comes. */
+void aster_pause_ns(int64_t ns);
+
+#endif

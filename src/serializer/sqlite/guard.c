@@ -1,0 +1,202 @@
+#include "serializer/sqlite/guard.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "aster/transition.h"
+#include "base/error.h"
+
+struct declaration {
+    struct declaration *next;
+    struct aster_fence fence; /* its names follow the struct in memory */
+};
+
+struct aster_guard {
+    int references; /* the registered functions */
+    struct declaration *first;
+};
+
+static struct declaration **find(struct aster_guard *guard, struct aster_bytes resource)
+{
+    struct declaration **at = &guard->first;
+    while (*at != NULL && !aster_bytes_equal((*at)->fence.resource, resource)) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+void aster_guard_withdraw(struct aster_guard *guard, struct aster_bytes resource)
+{
+    struct declaration **at = find(guard, resource);
+    struct declaration *found = *at;
+    if (found != NULL) {
+        *at = found->next;
+        sqlite3_free(found);
+    }
+}
+
+int aster_guard_declare(struct aster_guard *guard, const struct aster_fence *fence)
+{
+    size_t names = fence->resource.size + fence->holder.size;
+    struct declaration *made = sqlite3_malloc64(sizeof *made + names);
+    if (made == NULL) {
+        return SQLITE_NOMEM;
+    }
+    char *bytes = (char *)(made + 1);
+    memcpy(bytes, fence->resource.data, fence->resource.size);
+    memcpy(bytes + fence->resource.size, fence->holder.data, fence->holder.size);
+    made->fence = (struct aster_fence){{bytes, fence->resource.size},
+                                       fence->epoch,
+                                       {bytes + fence->resource.size, fence->holder.size}};
+    aster_guard_withdraw(guard, fence->resource);
+    made->next = guard->first;
+    guard->first = made;
+    return SQLITE_OK;
+}
+
+static void drop_reference(void *user)
+{
+    struct aster_guard *guard = user;
+    if (--guard->references > 0) {
+        return;
+    }
+    while (guard->first != NULL) {
+        aster_guard_withdraw(guard, guard->first->fence.resource);
+    }
+    sqlite3_free(guard);
+}
+
+static struct aster_bytes text_of(sqlite3_value *value)
+{
+    const void *data = sqlite3_value_text(value); /* before the length: it may convert the value */
+    return (struct aster_bytes){data, (size_t)sqlite3_value_bytes(value)};
+}
+
+/* The message keeps its text: SQLite replaces it only when there is none. */
+static void refuse(sqlite3_context *context, int code, const char *message)
+{
+    sqlite3_result_error(context, message, -1);
+    sqlite3_result_error_code(context, code);
+}
+
+static void fence_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    if (sqlite3_value_type(values[0]) != SQLITE_TEXT || sqlite3_value_numeric_type(values[1]) != SQLITE_INTEGER ||
+        sqlite3_value_type(values[2]) != SQLITE_TEXT) {
+        refuse(context, SQLITE_MISMATCH, "aster_fence(resource, epoch, holder): give a text, an integer and a text");
+        return;
+    }
+    const struct aster_fence fence = {text_of(values[0]), sqlite3_value_int64(values[1]), text_of(values[2])};
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (aster_resource_check(fence.resource, &error) != ASTER_OK ||
+        aster_identity_check(fence.holder, "holder", &error) != ASTER_OK) {
+        refuse(context, SQLITE_MISMATCH, error.message);
+        return;
+    }
+    if (aster_guard_declare(sqlite3_user_data(context), &fence) != SQLITE_OK) {
+        sqlite3_result_error_nomem(context);
+        return;
+    }
+    sqlite3_result_int64(context, fence.epoch);
+}
+
+static void unfence_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
+        refuse(context, SQLITE_MISMATCH, "aster_unfence(resource): give a text");
+        return;
+    }
+    aster_guard_withdraw(sqlite3_user_data(context), text_of(values[0]));
+}
+
+static const char *next_step(enum aster_reason reason)
+{
+    switch (reason) {
+    case ASTER_REASON_NO_FENCE:
+        return "declare the fence on this connection first: SELECT aster_fence(resource, epoch, holder)";
+    case ASTER_REASON_FUTURE_EPOCH:
+        return "the store is older than the fence: was it restored from a backup?";
+    case ASTER_REASON_NOT_HELD:
+        return "nobody holds the lease: acquire it and declare the new fence";
+    case ASTER_REASON_NOT_HOLDER:
+        return "another identity holds this epoch: acquire the lease and declare the new fence";
+    default:
+        return "this writer was replaced: acquire again and read the data anew before writing";
+    }
+}
+
+static void reject(sqlite3_context *context, struct aster_bytes resource, const struct aster_verdict *verdict)
+{
+    char shown[ASTER_PRINTABLE_MAX];
+    char carried[48] = "no fence";
+    if (verdict->reason != ASTER_REASON_NO_FENCE) {
+        snprintf(carried, sizeof carried, "epoch %" PRId64, verdict->carried_epoch);
+    }
+    char message[ASTER_ERROR_MESSAGE_MAX];
+    snprintf(message, sizeof message, "aster: %s: resource '%s' carried %s, current epoch %" PRId64 ": %s",
+             aster_reason_name(verdict->reason), aster_printable(resource, shown), carried, verdict->current_epoch,
+             next_step(verdict->reason));
+    refuse(context, SQLITE_CONSTRAINT, message);
+}
+
+/* guard(resource, epoch, held, holder, floor): the row's columns are NULL when the resource has no row. */
+static void guard_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    struct aster_guard *guard = sqlite3_user_data(context);
+    struct aster_bytes resource = text_of(values[0]);
+    struct aster_row row = aster_row_absent(sqlite3_value_int64(values[4]));
+    if (sqlite3_value_type(values[1]) != SQLITE_NULL) {
+        row.epoch = sqlite3_value_int64(values[1]);
+        row.held = sqlite3_value_int(values[2]) != 0;
+        row.holder = text_of(values[3]);
+    }
+    const struct declaration *declared = *find(guard, resource);
+    if (declared == NULL) {
+        const struct aster_verdict verdict = {ASTER_REASON_NO_FENCE, 0, row.epoch};
+        reject(context, resource, &verdict);
+        return;
+    }
+    /* Whoever declares the fence names itself: the file's permissions are the only authentication there is here. */
+    struct aster_verdict verdict = aster_fence_verdict(&row, resource, &declared->fence, declared->fence.holder);
+    if (verdict.reason != ASTER_REASON_NONE) {
+        reject(context, resource, &verdict);
+        return;
+    }
+    sqlite3_result_int(context, 1);
+}
+
+int aster_guard_install(sqlite3 *db, struct aster_guard **guard)
+{
+    /* The schema may call the guard (also under trusted_schema=OFF), and only the application may declare. */
+    static const struct {
+        const char *name;
+        int arguments;
+        int flags;
+        void (*function)(sqlite3_context *, int, sqlite3_value **);
+    } functions[] = {
+        {"aster_fence", 3, SQLITE_DIRECTONLY, fence_function},
+        {"aster_unfence", 1, SQLITE_DIRECTONLY, unfence_function},
+        {ASTER_GUARD_FUNCTION, 5, SQLITE_INNOCUOUS, guard_function},
+    };
+    struct aster_guard *made = sqlite3_malloc64(sizeof *made);
+    if (made == NULL) {
+        return SQLITE_NOMEM;
+    }
+    *made = (struct aster_guard){1, NULL};
+    int code = SQLITE_OK;
+    for (size_t i = 0; code == SQLITE_OK && i < sizeof functions / sizeof functions[0]; i++) {
+        made->references++; /* given back by drop_reference(), also when registering fails */
+        code = sqlite3_create_function_v2(db, functions[i].name, functions[i].arguments,
+                                          SQLITE_UTF8 | functions[i].flags, made, functions[i].function, NULL, NULL,
+                                          drop_reference);
+    }
+    if (code == SQLITE_OK && guard != NULL) {
+        *guard = made;
+    }
+    drop_reference(made);
+    return code;
+}

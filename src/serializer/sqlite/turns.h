@@ -1,0 +1,27 @@
+/* Whose turn it is to write, among the threads of one process: the worker or a fenced write. They alternate, so
+ * neither starves the other, and every wait is bounded: SQLite's own lock is never fought over within the process. */
+#ifndef SQLITE_TURNS_H
+#define SQLITE_TURNS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum aster_writer { ASTER_WRITER_WORKER = 0, ASTER_WRITER_MUTATION = 1, ASTER_WRITER_COUNT = 2 };
+
+struct aster_turns {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool taken;
+    int waiting[ASTER_WRITER_COUNT];
+    enum aster_writer next; /* who goes first when both wait */
+};
+
+void aster_turns_init(struct aster_turns *turns);
+void aster_turns_fini(struct aster_turns *turns);
+
+/* Take the turn within `wait_ns`, or return false. */
+bool aster_turns_take(struct aster_turns *turns, enum aster_writer writer, int64_t wait_ns);
+void aster_turns_give(struct aster_turns *turns, enum aster_writer writer);
+
+#endif
