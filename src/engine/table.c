@@ -317,10 +317,10 @@ aster_status aster_table_apply(struct aster_table *table, const struct aster_ope
     return ASTER_OK;
 }
 
-struct aster_verdict aster_table_fence(const struct aster_table *table, const struct aster_fence *fence,
-                                       struct aster_bytes writer)
+struct aster_verdict aster_table_fence_hashed(const struct aster_table *table, uint64_t hash,
+                                              const struct aster_fence *fence, struct aster_bytes writer)
 {
-    const struct aster_entry *entry = find(table, fence->resource);
+    const struct aster_entry *entry = aster_index_find(&table->index, (uint32_t)hash, fence->resource);
     struct aster_verdict verdict = {ASTER_REASON_NONE, fence->epoch, table->floor};
     struct aster_bytes holder = {NULL, 0};
     bool held = false;
@@ -331,6 +331,17 @@ struct aster_verdict aster_table_fence(const struct aster_table *table, const st
     }
     verdict.reason = aster_fence_rule(verdict.current_epoch, held, holder, fence, writer);
     return verdict;
+}
+
+struct aster_verdict aster_table_fence(const struct aster_table *table, const struct aster_fence *fence,
+                                       struct aster_bytes writer)
+{
+    return aster_table_fence_hashed(table, aster_siphash(&table->key, fence->resource), fence, writer);
+}
+
+bool aster_table_has(const struct aster_table *table, struct aster_bytes resource)
+{
+    return find(table, resource) != NULL;
 }
 
 int64_t aster_table_next_deadline(const struct aster_table *table)

@@ -40,6 +40,12 @@ aster_status aster_table_apply(struct aster_table *table, const struct aster_ope
 /* The fence rule for fence->resource. Allocates nothing. */
 struct aster_verdict aster_table_fence(const struct aster_table *table, const struct aster_fence *fence,
                                        struct aster_bytes writer);
+/* The same for a caller that has computed aster_siphash(key, fence->resource) already, with this table's key. */
+struct aster_verdict aster_table_fence_hashed(const struct aster_table *table, uint64_t hash,
+                                              const struct aster_fence *fence, struct aster_bytes writer);
+
+/* Is there a row, held or free? */
+bool aster_table_has(const struct aster_table *table, struct aster_bytes resource);
 
 /* No held row expires before this instant (it may be early: renewals do not move it); INT64_MAX when none is held. */
 int64_t aster_table_next_deadline(const struct aster_table *table);

@@ -1,0 +1,128 @@
+/* What the files of the memory serializer share. Lock order: one stripe, then the history; never two stripes. */
+#ifndef MEMORY_INTERNAL_H
+#define MEMORY_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "aster/memory.h"
+#include "aster/sys/serializer.h"
+#include "engine/table.h"
+#include "platform/sleeper.h"
+#include "serializer/memory/history.h"
+#include "serializer/memory/links.h"
+#include "serializer/memory/timers.h"
+
+struct memory_queue;
+
+/* An acquire that waits for its turn. In the queue of its resource, in the stripe's timers (when to give up) and in the
+ * stripe's index by request (to find it for cancel). */
+struct memory_waiter {
+    struct memory_link link;
+    struct memory_timer timer;
+    struct aster_request *request;
+    struct memory_queue *queue;
+    struct memory_waiter *previous;
+    struct memory_waiter *next; /* in the queue, later in the outbox */
+    aster_status status;
+    struct aster_reply reply;
+};
+
+/* Who waits for one resource, first in, first out. Exists only while somebody waits; then the row is held, and the
+ * timer goes off when its lease may have expired. */
+struct memory_queue {
+    struct memory_link link;
+    struct memory_timer timer;
+    struct memory_waiter *first;
+    struct memory_waiter *last;
+    size_t count;
+    size_t name_size;
+    char name[];
+};
+
+/* Waiters that were answered under the lock and are told once it is free. */
+struct memory_outbox {
+    struct memory_waiter *first;
+    struct memory_waiter **tail;
+};
+
+struct memory_stripe {
+    _Alignas(128) pthread_mutex_t mutex; /* 128: neighbours share no pair of cache lines, which are fetched together */
+    struct aster_table *table;
+    bool closed;
+    _Atomic(size_t) waiting;    /* changed under the lock, read without it to skip stripes where nobody waits */
+    _Atomic(size_t) unanswered; /* requests taken and not completed */
+    struct memory_links queues;
+    struct memory_links requests;
+    struct memory_timers timers;
+};
+
+struct memory {
+    struct memory_stripe *stripes;
+    uint64_t stripe_mask;
+    struct aster_hash_key key;
+    struct aster_clock clock;
+    struct aster_limits limits;
+    aster_authorizer authorize;
+    void *authorize_user;
+    struct memory_history history;
+    _Atomic(int64_t) floor; /* of all stripes; each table learns it before it is asked about a row that may be absent */
+    _Atomic(size_t) rows;
+    _Atomic(size_t) waiters;
+    /* The alarm: wakes for the earliest timer of all stripes. */
+    pthread_mutex_t alarm_mutex;
+    bool alarm_started;
+    _Atomic(bool) alarm_stop;
+    _Atomic(int64_t) alarm_at_ns;
+    struct aster_sleeper sleeper;
+    pthread_t alarm_thread;
+};
+
+extern const struct aster_serializer_ops aster_memory_ops;
+
+static inline struct memory_stripe *memory_stripe_of(const struct memory *memory, uint64_t hash)
+{
+    return &memory->stripes[(hash >> 32) & memory->stripe_mask]; /* the table uses the low half */
+}
+
+/* decide.c: the stripe's lock is held by the caller. Apply one operation, keep the counts, write the history. */
+aster_status aster_memory_apply(struct memory *memory, struct memory_stripe *stripe,
+                                const struct aster_operation *operation, int64_t now_ns,
+                                struct aster_table_result *result, struct aster_error *error);
+void aster_memory_submit(void *self, struct aster_request *request);
+/* Take over the floor that other stripes may have raised. */
+void aster_memory_learn_floor(struct memory *memory, struct memory_stripe *stripe);
+
+/* waiting.c: with the stripe's lock held. */
+struct memory_queue *aster_memory_queue_find(struct memory_stripe *stripe, uint64_t hash, struct aster_bytes resource);
+aster_status aster_memory_wait_in_line(struct memory *memory, struct memory_stripe *stripe, uint64_t hash,
+                                       struct aster_request *request, struct aster_error *error);
+/* Grant the first live waiter if the row is to be had; answer the dead ones before it. May free `queue`. */
+void aster_memory_queue_serve(struct memory *memory, struct memory_stripe *stripe, struct memory_queue *queue,
+                              int64_t now_ns, struct memory_outbox *outbox);
+void aster_memory_timers_run(struct memory *memory, struct memory_stripe *stripe, int64_t now_ns,
+                             struct memory_outbox *outbox);
+void aster_memory_waiters_answer_all(struct memory *memory, struct memory_stripe *stripe, aster_status status,
+                                     struct memory_outbox *outbox);
+void aster_memory_outbox_init(struct memory_outbox *outbox);
+/* Without any lock. */
+void aster_memory_outbox_send(struct memory_stripe *stripe, struct memory_outbox *outbox);
+void aster_memory_cancel(void *self, struct aster_request *request);
+
+/* alarm.c. start(): make sure that somebody will run what is due. Errors: ASTER_ERR_IO. */
+aster_status aster_memory_alarm_start(struct memory *memory, struct aster_error *error);
+void aster_memory_alarm_stop(struct memory *memory);
+/* A timer was set for `at_ns`. Without any lock. */
+void aster_memory_alarm_set(struct memory *memory, int64_t at_ns);
+
+/* fenced.c, list.c */
+aster_status aster_memory_mutate_fenced(void *self, const struct aster_fence *fence, struct aster_bytes writer,
+                                        aster_mutation mutation, void *user, struct aster_verdict *verdict,
+                                        struct aster_error *error);
+aster_status aster_memory_list(void *self, struct aster_bytes prefix, aster_visit_row visit, void *user,
+                               struct aster_error *error);
+
+/* When something was granted, on the wall clock; 0 = unknown. */
+int64_t aster_memory_since_unix_ms(const struct memory *memory, int64_t since_ns, int64_t now_ns);
+
+#endif
