@@ -176,7 +176,7 @@ aster_status aster_connection_statement(struct aster_connection *connection, enu
 aster_status aster_connection_run(struct aster_connection *connection, enum aster_statement which,
                                   struct aster_error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, which, &statement, error);
     if (status != ASTER_OK) {
         return status;
@@ -223,7 +223,7 @@ aster_status aster_connection_begin_write(struct aster_connection *connection, b
 
 aster_status aster_connection_commit(struct aster_connection *connection, struct aster_error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, ASTER_STATEMENT_COMMIT, &statement, error);
     if (status != ASTER_OK) {
         aster_connection_rollback(connection);
