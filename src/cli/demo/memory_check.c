@@ -31,8 +31,9 @@ struct attempt {
     int64_t epoch;           /* of the fence */
     enum demo_worker holder; /* of the fence */
     enum aster_reason reason;
+    const char *what; /* for the timeline */
     const char *name;
-    const char *text;
+    const char *text; /* what must come of it */
 };
 
 /* Write under a fence and hold the verdict, and what the closure did, against what must come of it. */
@@ -52,8 +53,9 @@ static aster_status write_once(struct check *check, const struct attempt *attemp
     bool met = verdict.reason == attempt->reason && ran == must_run;
     aster_demo_act_add(check->act, aster_demo_now_ns(), attempt->writer == DEMO_WORKER_A ? DEMO_LANE_A : DEMO_LANE_B,
                        verdict.reason == ASTER_REASON_NONE ? DEMO_MARK_WRITTEN : DEMO_MARK_REJECTED, attempt->epoch,
-                       "%s: %s, the closure ran %d times", attempt->text,
-                       verdict.reason == ASTER_REASON_NONE ? "accepted" : aster_reason_name(verdict.reason), ran);
+                       "writes under %s: %s; the closure %s", attempt->what,
+                       verdict.reason == ASTER_REASON_NONE ? "accepted" : aster_reason_name(verdict.reason),
+                       ran != 0 ? "ran" : "did not run");
     aster_demo_expect(check->expectations, met, attempt->name, attempt->text,
                       "verdict %s (carried %" PRId64 ", current %" PRId64 "), the closure ran %d times",
                       aster_reason_name(verdict.reason), verdict.carried_epoch, verdict.current_epoch, ran);
@@ -82,10 +84,13 @@ static aster_status acquire(struct check *check, enum demo_worker worker, struct
 
 static aster_status write_after_release(struct check *check, int64_t saved, struct aster_error *error)
 {
-    const struct attempt attempt = {
-        DEMO_WORKER_A,          saved,
-        DEMO_WORKER_A,          ASTER_REASON_STALE_EPOCH,
-        "memory.after-release", "in memory: A's saved fence after its release is rejected before the closure runs"};
+    const struct attempt attempt = {DEMO_WORKER_A,
+                                    saved,
+                                    DEMO_WORKER_A,
+                                    ASTER_REASON_STALE_EPOCH,
+                                    "its saved fence",
+                                    "memory.after-release",
+                                    "in memory: A's saved fence after its release is rejected before the closure runs"};
     return write_once(check, &attempt, error);
 }
 
@@ -93,12 +98,12 @@ static aster_status write_after_successor(struct check *check, int64_t saved, in
                                           struct aster_error *error)
 {
     const struct attempt attempts[] = {
-        {DEMO_WORKER_A, saved, DEMO_WORKER_A, ASTER_REASON_STALE_EPOCH, "memory.after-successor",
+        {DEMO_WORKER_A, saved, DEMO_WORKER_A, ASTER_REASON_STALE_EPOCH, "its saved fence", "memory.after-successor",
          "in memory: the same once B holds the lease"},
-        {DEMO_WORKER_B, current, DEMO_WORKER_B, ASTER_REASON_NONE, "memory.current",
+        {DEMO_WORKER_B, current, DEMO_WORKER_B, ASTER_REASON_NONE, "its current fence", "memory.current",
          "in memory: B's write under its current fence succeeds"},
-        {DEMO_WORKER_A, current, DEMO_WORKER_B, ASTER_REASON_NOT_HOLDER, "memory.not-a-bearer-token",
-         "in memory: B's fence in A's hands is rejected"},
+        {DEMO_WORKER_A, current, DEMO_WORKER_B, ASTER_REASON_NOT_HOLDER, "B's current fence",
+         "memory.not-a-bearer-token", "in memory: B's fence in A's hands is rejected"},
     };
     aster_status status = ASTER_OK;
     for (size_t i = 0; i < sizeof attempts / sizeof attempts[0] && status == ASTER_OK; i++) {

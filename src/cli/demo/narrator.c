@@ -53,6 +53,19 @@ static void narrate_rejection(struct demo_act *act, const struct demo_message *m
                        message->count);
 }
 
+/* A trigger's message is "...aster: REASON: explanation". */
+static void narrate_guard(struct demo_act *act, enum demo_lane lane, const struct demo_message *message)
+{
+    static const char prefix[] = "aster: ";
+    const char *reason = strstr(message->text, prefix);
+    reason = reason != NULL ? reason + sizeof prefix - 1 : message->text;
+    bool refused = strcmp(message->word, "refused") == 0;
+    struct demo_event *event = aster_demo_act_add(
+        act, message->at_ns, lane, refused ? DEMO_MARK_REJECTED : DEMO_MARK_CORRUPTED, message->epoch,
+        "plain SQL under its old fence: %s %.*s", message->word, (int)strcspn(reason, ":"), reason);
+    event->key = false;
+}
+
 void aster_demo_narrate(struct demo_act *act, const struct demo_script *script, const struct demo_facts *facts,
                         enum demo_worker worker, const struct demo_message *message)
 {
@@ -90,9 +103,7 @@ void aster_demo_narrate(struct demo_act *act, const struct demo_script *script, 
         narrate_rejection(act, message);
         break;
     case DEMO_SAYS_GUARDED:
-        aster_demo_act_add(act, at_ns, lane, DEMO_MARK_REJECTED, epoch, "plain SQL under the old fence: %s",
-                           message->text)
-            ->key = false;
+        narrate_guard(act, lane, message);
         break;
     case DEMO_SAYS_ENDED:
         aster_demo_act_add(act, at_ns, lane, DEMO_MARK_NOTE, 0, "its lease handle is %s and supplies %s", message->word,
