@@ -11,7 +11,7 @@ static void bind_name(sqlite3_stmt *statement, int index, struct aster_bytes nam
 static aster_status prune(struct aster_connection *connection, int64_t newest, int64_t history_max,
                           struct aster_error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, ASTER_STATEMENT_AUDIT_PRUNE, &statement, error);
     if (status != ASTER_OK) {
         return status;
@@ -26,7 +26,7 @@ aster_status aster_audit_append(struct aster_connection *connection, const struc
     if (history_max == 0) {
         return ASTER_OK;
     }
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, ASTER_STATEMENT_AUDIT_INSERT, &statement, error);
     if (status != ASTER_OK) {
         return status;
@@ -58,7 +58,7 @@ static struct aster_bytes name_column(sqlite3_stmt *statement, int index)
 aster_status aster_audit_read(struct aster_connection *connection, const struct aster_history_query *query,
                               int64_t history_max, aster_visit_event visit, void *user, struct aster_error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, ASTER_STATEMENT_AUDIT_READ, &statement, error);
     if (status != ASTER_OK) {
         return status;

@@ -32,7 +32,7 @@ enum column {
 
 aster_status aster_meta_load(struct aster_connection *connection, struct aster_meta *meta, struct aster_error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, ASTER_STATEMENT_META_LOAD, &statement, error);
     if (status != ASTER_OK) {
         return status;
@@ -60,7 +60,7 @@ aster_status aster_meta_load(struct aster_connection *connection, struct aster_m
 aster_status aster_meta_store(struct aster_connection *connection, const struct aster_meta *meta,
                               struct aster_error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, ASTER_STATEMENT_META_STORE, &statement, error);
     if (status != ASTER_OK) {
         return status;
@@ -163,7 +163,7 @@ static aster_status absent(struct aster_connection *connection, struct aster_sto
 aster_status aster_row_load(const struct aster_row_reader *reader, struct aster_bytes resource,
                             struct aster_stored_row *stored, struct aster_error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status =
         aster_connection_statement(reader->connection, ASTER_STATEMENT_ROW_LOAD, &statement, error);
     if (status != ASTER_OK) {
@@ -189,7 +189,7 @@ static bool starts_with(struct aster_bytes name, struct aster_bytes prefix)
 aster_status aster_row_list(const struct aster_row_reader *reader, struct aster_bytes prefix,
                             aster_stored_row_visit visit, void *user, struct aster_error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status =
         aster_connection_statement(reader->connection, ASTER_STATEMENT_ROW_LIST, &statement, error);
     if (status != ASTER_OK) {
@@ -256,7 +256,7 @@ aster_status aster_row_store(struct aster_connection *connection, struct aster_b
                              struct aster_error *error)
 {
     enum aster_statement which = update ? ASTER_STATEMENT_ROW_UPDATE : ASTER_STATEMENT_ROW_INSERT;
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, which, &statement, error);
     if (status != ASTER_OK) {
         return status;
@@ -273,7 +273,7 @@ aster_status aster_row_store(struct aster_connection *connection, struct aster_b
 aster_status aster_row_delete(struct aster_connection *connection, struct aster_bytes resource,
                               struct aster_error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, ASTER_STATEMENT_ROW_DELETE, &statement, error);
     if (status != ASTER_OK) {
         return status;

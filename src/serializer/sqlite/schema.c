@@ -71,7 +71,7 @@ static aster_status arm_all(struct aster_connection *connection, const struct as
                             struct aster_error *error)
 {
     struct aster_meta meta;
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     aster_status status = aster_meta_load(connection, &meta, error);
     if (status == ASTER_OK) {
         status = aster_connection_statement(connection, ASTER_STATEMENT_ROW_ARM, &statement, error);
