@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "aster/transition.h"
 #include "base/error.h"
@@ -32,14 +33,14 @@ void aster_guard_withdraw(struct aster_guard *guard, struct aster_bytes resource
     struct declaration *found = *at;
     if (found != NULL) {
         *at = found->next;
-        sqlite3_free(found);
+        free(found);
     }
 }
 
 int aster_guard_declare(struct aster_guard *guard, const struct aster_fence *fence)
 {
     size_t names = fence->resource.size + fence->holder.size;
-    struct declaration *made = sqlite3_malloc64(sizeof *made + names);
+    struct declaration *made = malloc(sizeof *made + names);
     if (made == NULL) {
         return SQLITE_NOMEM;
     }
@@ -64,7 +65,7 @@ static void drop_reference(void *user)
     while (guard->first != NULL) {
         aster_guard_withdraw(guard, guard->first->fence.resource);
     }
-    sqlite3_free(guard);
+    free(guard);
 }
 
 static struct aster_bytes text_of(sqlite3_value *value)
@@ -182,7 +183,7 @@ int aster_guard_install(sqlite3 *db, struct aster_guard **guard)
         {"aster_unfence", 1, SQLITE_DIRECTONLY, unfence_function},
         {ASTER_GUARD_FUNCTION, 5, SQLITE_INNOCUOUS, guard_function},
     };
-    struct aster_guard *made = sqlite3_malloc64(sizeof *made);
+    struct aster_guard *made = malloc(sizeof *made);
     if (made == NULL) {
         return SQLITE_NOMEM;
     }
