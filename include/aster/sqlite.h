@@ -43,6 +43,7 @@ ASTER_API aster_status aster_sqlite_open(const char *path, const struct aster_sq
 
 /* Give the SQL functions of the guard to the application's own connection, as loading the extension aster.so does:
  *   aster_fence(resource, epoch, holder)  declare the fence of this connection for a resource; returns the epoch
+ *   aster_fence(text)                     the same from the text of aster_fence_format(), as in ASTER_FENCE
  *   aster_unfence(resource)               take the declaration back
  *   aster_guard__load_aster_extension()   called by the triggers of aster_sqlite_protect_sql(); a program that lacks it
  *                                         fails closed with "no such function: ", and the name says what to do

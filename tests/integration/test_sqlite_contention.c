@@ -162,17 +162,23 @@ static void complete(struct aster_request *request, aster_status status, const s
     pthread_mutex_unlock(&answered->mutex);
 }
 
-static void submit_renew(struct fixture *fixture, struct answered *answered, int64_t deadline_ns)
+static void submit(struct fixture *fixture, struct answered *answered, enum aster_operation_kind kind,
+                   const char *resource, int64_t deadline_ns)
 {
     *answered = (struct answered){ASTER_REQUEST_INIT, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
-    answered->request.operation.kind = ASTER_OP_RENEW;
-    answered->request.operation.resource = aster_text("r");
+    answered->request.operation.kind = kind;
+    answered->request.operation.resource = aster_text(resource);
     answered->request.operation.caller = aster_text("a");
     answered->request.operation.epoch = 1;
     answered->request.deadline_ns = deadline_ns;
     answered->request.complete = complete;
     answered->request.user = answered;
     aster_serializer_submit(fixture->store.serializer, &answered->request);
+}
+
+static void submit_renew(struct fixture *fixture, struct answered *answered, int64_t deadline_ns)
+{
+    submit(fixture, answered, ASTER_OP_RENEW, "r", deadline_ns);
 }
 
 static aster_status wait_answered(struct answered *answered)
@@ -236,6 +242,63 @@ static void closing_answers_what_waits_for_the_lock(void **state)
     rival_tell(&fixture->rival, 'U');
 }
 
+static void one_bad_request_of_a_commit_does_not_fail_the_others(void **state)
+{
+    struct fixture *fixture = *state;
+    struct answered good;
+    struct answered damaged;
+    struct answered late;
+    sqlite_store_close(&fixture->store);
+    fixture->store.options.busy_timeout_ms = 30000;
+    sqlite_store_open(&fixture->store);
+    fixture->call.serializer = fixture->store.serializer;
+    assert_int_equal(store_acquire(&fixture->call, "damaged", "a", 60000), ASTER_OK);
+    sqlite_store_execute(&fixture->store, "UPDATE aster_lease SET epoch = 5 WHERE resource = 'damaged'");
+    rival_tell(&fixture->rival, 'L');
+    submit(fixture, &damaged, ASTER_OP_RELEASE, "damaged", 0);
+    submit(fixture, &good, ASTER_OP_RELEASE, "r", 0);
+    submit(fixture, &late, ASTER_OP_RELEASE, "r", 0);
+    rival_tell(&fixture->rival, 'U');
+    assert_int_equal(wait_answered(&damaged), ASTER_ERR_CORRUPT);
+    assert_int_equal(wait_answered(&good), ASTER_OK);
+    assert_int_equal(wait_answered(&late), ASTER_OK);
+    assert_int_equal(sqlite_store_ask(&fixture->store, "SELECT epoch FROM aster_lease WHERE resource = 'r'"), 2);
+    assert_int_equal(sqlite_store_ask(&fixture->store, "SELECT count(*) FROM aster_audit WHERE kind = 3"), 1);
+}
+
+static void more_requests_than_the_queue_holds_are_refused_with_its_size(void **state)
+{
+    struct fixture *fixture = *state;
+    struct answered waiting[2];
+    sqlite_store_close(&fixture->store);
+    fixture->store.options.queue_max = 2;
+    sqlite_store_open(&fixture->store);
+    fixture->call.serializer = fixture->store.serializer;
+    rival_tell(&fixture->rival, 'L');
+    submit_renew(fixture, &waiting[0], 0);
+    submit_renew(fixture, &waiting[1], 0);
+    assert_int_equal(store_renew(&fixture->call, "r", "a", 1), ASTER_ERR_LIMIT);
+    assert_non_null(strstr(fixture->call.error.message, "queue_max is 2"));
+    rival_tell(&fixture->rival, 'U');
+    wait_answered(&waiting[0]);
+    wait_answered(&waiting[1]);
+}
+
+static void a_file_that_was_replaced_is_not_written_any_more(void **state)
+{
+    struct fixture *fixture = *state;
+    char aside[128];
+    snprintf(aside, sizeof aside, "%s/aside.db", fixture->store.directory);
+    assert_int_equal(rename(fixture->store.path, aside), 0);
+    assert_int_equal(store_release(&fixture->call, "r", "a", 1), ASTER_ERR_IO);
+    assert_non_null(strstr(fixture->call.error.message, "moved"));
+    const struct aster_fence fence = {aster_text("r"), 1, aster_text("a")};
+    assert_int_not_equal(aster_mutate_fenced(fixture->store.serializer, &fence, aster_text("a"), NULL, NULL, NULL,
+                                             NULL), ASTER_OK);
+    assert_int_equal(rename(aside, fixture->store.path), 0);
+    assert_int_equal(store_release(&fixture->call, "r", "a", 1), ASTER_OK);
+}
+
 /* What a forked child sees; returned as its exit code, a bit per failed expectation. */
 static int child_checks(struct fixture *fixture)
 {
@@ -281,6 +344,9 @@ int main(void)
         STORE_TEST(a_request_that_waits_for_the_lock_can_be_cancelled),
         STORE_TEST(a_lock_given_back_in_time_costs_nothing_but_the_wait),
         STORE_TEST(closing_answers_what_waits_for_the_lock),
+        STORE_TEST(one_bad_request_of_a_commit_does_not_fail_the_others),
+        STORE_TEST(more_requests_than_the_queue_holds_are_refused_with_its_size),
+        STORE_TEST(a_file_that_was_replaced_is_not_written_any_more),
         STORE_TEST(a_forked_child_can_do_nothing_and_harms_nothing),
     };
     signal(SIGPIPE, SIG_IGN);

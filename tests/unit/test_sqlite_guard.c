@@ -131,6 +131,20 @@ static void the_reason_names_a_future_epoch_another_holder_and_a_free_resource(v
     refused(fixture, writes[0], "aster: NO_FENCE");
 }
 
+static void a_fence_can_be_declared_from_its_text(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct aster_fence fence = {aster_text(resource), 1, aster_text("a")};
+    char text[ASTER_FENCE_TEXT_MAX];
+    assert_int_equal(aster_fence_format(&fence, text, sizeof text, NULL), ASTER_OK);
+    char sql[ASTER_FENCE_TEXT_MAX + 64];
+    snprintf(sql, sizeof sql, "SELECT aster_fence('%s')", text);
+    assert_int_equal(execute(fixture, sql), SQLITE_OK);
+    assert_int_equal(execute(fixture, writes[0]), SQLITE_OK);
+    assert_int_equal(execute(fixture, "SELECT aster_fence('aster1:one:a:r')"), SQLITE_MISMATCH);
+    assert_int_equal(execute(fixture, "SELECT aster_fence(NULL)"), SQLITE_MISMATCH);
+}
+
 static void a_forgotten_resource_lets_no_old_fence_through(void **state)
 {
     struct fixture *fixture = *state;
@@ -225,6 +239,7 @@ int main(void)
         STORE_TEST(no_kind_of_write_gets_through_with_a_stale_fence),
         STORE_TEST(every_kind_of_write_gets_through_with_the_current_fence),
         STORE_TEST(the_reason_names_a_future_epoch_another_holder_and_a_free_resource),
+        STORE_TEST(a_fence_can_be_declared_from_its_text),
         STORE_TEST(a_forgotten_resource_lets_no_old_fence_through),
         STORE_TEST(a_program_without_the_functions_is_told_to_load_the_extension),
         STORE_TEST(an_untrusted_schema_may_call_the_guard_but_not_declare_a_fence),

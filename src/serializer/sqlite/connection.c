@@ -99,6 +99,12 @@ static aster_status ask(struct aster_connection *connection, const char *sql, ch
 static aster_status set_up(struct aster_connection *connection, const char *path, struct aster_error *error)
 {
     char answer[32] = "";
+    if (sqlite3_db_readonly(connection->db, "main") == 1) {
+        return aster_error_set(error, ASTER_ERR_IO,
+                               "%s cannot be written by this user: leases need write access to the file and its "
+                               "directory",
+                               path);
+    }
     aster_status status = ask(connection, "PRAGMA journal_mode=WAL", answer, sizeof answer, error);
     if (status != ASTER_OK) {
         return status;
@@ -204,10 +210,22 @@ static aster_status rescue(struct aster_connection *connection, struct aster_err
     return ASTER_OK;
 }
 
+/* Whoever opens the path next would find, or make, another file: leases in this one would exclude nobody. */
+static aster_status check_in_place(struct aster_connection *connection, struct aster_error *error)
+{
+    int moved = 0;
+    if (sqlite3_file_control(connection->db, NULL, SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved) {
+        return aster_error_set(error, ASTER_ERR_IO,
+                               "the database file was deleted, moved or replaced while it was open: nothing was "
+                               "applied; put it back, or open the store again");
+    }
+    return ASTER_OK;
+}
+
 aster_status aster_connection_begin_write(struct aster_connection *connection, bool synced, struct aster_error *error)
 {
-    aster_status status = ASTER_OK;
-    if (*connection->needs_rescue) {
+    aster_status status = check_in_place(connection, error);
+    if (status == ASTER_OK && *connection->needs_rescue) {
         status = rescue(connection, error);
     }
     if (status == ASTER_OK && synced != connection->synced) {

@@ -81,6 +81,30 @@ static void refuse(sqlite3_context *context, int code, const char *message)
     sqlite3_result_error_code(context, code);
 }
 
+static void declare(sqlite3_context *context, const struct aster_fence *fence)
+{
+    if (aster_guard_declare(sqlite3_user_data(context), fence) != SQLITE_OK) {
+        sqlite3_result_error_nomem(context);
+        return;
+    }
+    sqlite3_result_int64(context, fence->epoch);
+}
+
+/* The one-line text that `aster run` hands to a command as ASTER_FENCE. */
+static void fence_text_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    char storage[ASTER_FENCE_TEXT_MAX];
+    struct aster_fence fence;
+    struct aster_error error = ASTER_ERROR_INIT;
+    const char *text = (const char *)sqlite3_value_text(values[0]);
+    if (aster_fence_parse(text != NULL ? text : "", storage, sizeof storage, &fence, &error) != ASTER_OK) {
+        refuse(context, SQLITE_MISMATCH, error.message);
+        return;
+    }
+    declare(context, &fence);
+}
+
 static void fence_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
@@ -96,11 +120,7 @@ static void fence_function(sqlite3_context *context, int count, sqlite3_value **
         refuse(context, SQLITE_MISMATCH, error.message);
         return;
     }
-    if (aster_guard_declare(sqlite3_user_data(context), &fence) != SQLITE_OK) {
-        sqlite3_result_error_nomem(context);
-        return;
-    }
-    sqlite3_result_int64(context, fence.epoch);
+    declare(context, &fence);
 }
 
 static void unfence_function(sqlite3_context *context, int count, sqlite3_value **values)
@@ -179,6 +199,7 @@ int aster_guard_install(sqlite3 *db, struct aster_guard **guard)
         int flags;
         void (*function)(sqlite3_context *, int, sqlite3_value **);
     } functions[] = {
+        {"aster_fence", 1, SQLITE_DIRECTONLY, fence_text_function},
         {"aster_fence", 3, SQLITE_DIRECTONLY, fence_function},
         {"aster_unfence", 1, SQLITE_DIRECTONLY, unfence_function},
         {ASTER_GUARD_FUNCTION, 5, SQLITE_INNOCUOUS, guard_function},
