@@ -8,6 +8,7 @@
 #include "aster/sys/serializer.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "serializer/client_operation.h"
 
 #define THREADS_MAX 256
 
@@ -120,7 +121,7 @@ static void blocking_submit(void *self, struct aster_request *request)
 {
     struct blocking *blocking = self;
     struct aster_error error;
-    aster_status status = aster_operation_check(&request->operation, &blocking->options.limits, &error);
+    aster_status status = aster_client_operation_check(&request->operation, &blocking->options.limits, &error);
     if (status == ASTER_OK) {
         status = enqueue(blocking, request, &error);
     }

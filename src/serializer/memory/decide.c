@@ -1,9 +1,8 @@
 /* Ordering one operation: under the stripe's lock the clock is read, the table decides, the history is written and the
  * answer is copied out; then the lock is dropped and everyone is told. */
-#include <inttypes.h>
-
 #include "base/checked.h"
 #include "base/error.h"
+#include "serializer/client_operation.h"
 #include "serializer/memory/internal.h"
 
 int64_t aster_memory_since_unix_ms(const struct memory *memory, int64_t since_ns, int64_t now_ns)
@@ -149,22 +148,6 @@ static aster_status deny_unauthorized(struct memory *memory, struct memory_strip
     return status == ASTER_OK ? ASTER_OK : aster_error_set(error, status, "no memory for an answer");
 }
 
-static aster_status check_request(const struct memory *memory, const struct aster_operation *operation,
-                                  struct aster_error *error)
-{
-    aster_status status = aster_operation_check(operation, &memory->limits, error);
-    if (status != ASTER_OK) {
-        return status;
-    }
-    /* Both carry a verdict about expiry, which here only this serializer's own clock may give. */
-    if (operation->kind == ASTER_OP_EXPIRE || (operation->flags & ASTER_OP_EXPIRED_VERDICT) != 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID,
-                               "%s with a verdict about expiry is for journalled serializers: acquire without it",
-                               aster_operation_name(operation->kind));
-    }
-    return ASTER_OK;
-}
-
 static aster_status check_open(const struct memory_stripe *stripe, const struct aster_request *request, int64_t now_ns,
                                struct aster_error *error)
 {
@@ -253,7 +236,7 @@ void aster_memory_submit(void *self, struct aster_request *request)
     struct memory *memory = self;
     const struct aster_operation *operation = &request->operation;
     struct aster_error error;
-    aster_status status = check_request(memory, operation, &error);
+    aster_status status = aster_client_operation_check(operation, &memory->limits, &error);
     if (status != ASTER_OK) {
         request->complete(request, status, NULL, &error);
         return;
