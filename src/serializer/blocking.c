@@ -8,7 +8,7 @@
 #include "aster/sys/serializer.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "serializer/client_operation.h"
+#include "engine/client_operation.h"
 
 #define THREADS_MAX 256
 

@@ -13,7 +13,8 @@ static const struct scenario_entry *const lists[] = {
 static void run_one(const struct scenario_entry *entry, struct scenario *s)
 {
     aster_conformance_clock_init(&s->clock);
-    s->status = s->subject->open(s->subject->user, &s->clock.clock, &s->serializer, &s->error);
+    const struct aster_clock *clock = s->subject->real_time ? aster_clock_system() : &s->clock.clock;
+    s->status = s->subject->open(s->subject->user, clock, &s->serializer, &s->error);
     if (s->status != ASTER_OK) {
         aster_conformance_fail(s, __FILE__, __LINE__, "open() to succeed");
     } else {

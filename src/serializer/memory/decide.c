@@ -2,7 +2,7 @@
  * answer is copied out; then the lock is dropped and everyone is told. */
 #include "base/checked.h"
 #include "base/error.h"
-#include "serializer/client_operation.h"
+#include "engine/client_operation.h"
 #include "serializer/memory/internal.h"
 
 int64_t aster_memory_since_unix_ms(const struct memory *memory, int64_t since_ns, int64_t now_ns)

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "engine/client_operation.h"
 #include "serializer/sqlite/batch.h"
 #include "serializer/sqlite/queue.h"
 #include "serializer/sqlite/schema.h"
@@ -98,7 +99,7 @@ static aster_status enqueue(struct aster_worker *worker, struct aster_request *r
 void aster_worker_submit(struct aster_worker *worker, struct aster_request *request)
 {
     struct aster_error error = ASTER_ERROR_INIT;
-    aster_status status = aster_operation_check(&request->operation, &worker->store->options.limits, &error);
+    aster_status status = aster_client_operation_check(&request->operation, &worker->store->options.limits, &error);
     if (status == ASTER_OK) {
         status = enqueue(worker, request, &error);
     }

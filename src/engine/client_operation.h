@@ -1,6 +1,6 @@
 /* What a client may ask of a serializer that decides by its own clock. */
-#ifndef SERIALIZER_CLIENT_OPERATION_H
-#define SERIALIZER_CLIENT_OPERATION_H
+#ifndef ENGINE_CLIENT_OPERATION_H
+#define ENGINE_CLIENT_OPERATION_H
 
 #include "aster/operation.h"
 

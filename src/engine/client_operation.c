@@ -1,4 +1,4 @@
-#include "serializer/client_operation.h"
+#include "engine/client_operation.h"
 
 #include "base/error.h"
 
