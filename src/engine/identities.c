@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "engine/alloc.h"
+#include "base/alloc.h"
 
 struct aster_identity {
     uint32_t references; /* 0 = returned; `hash` then holds the next returned id */
@@ -53,7 +53,7 @@ static bool grow_slots(struct aster_identities *set)
         return true;
     }
     uint32_t slot_count = set->slot_count == 0 ? 8 : set->slot_count * 2;
-    uint32_t *slots = aster_engine_alloc(slot_count * sizeof *slots);
+    uint32_t *slots = aster_alloc(slot_count * sizeof *slots);
     if (slots == NULL) {
         return false;
     }
@@ -79,7 +79,7 @@ static bool grow_ids(struct aster_identities *set)
         return true;
     }
     uint32_t capacity = set->capacity == 0 ? 8 : set->capacity * 2;
-    struct aster_identity **by_id = aster_engine_realloc(set->by_id, capacity * sizeof(struct aster_identity *));
+    struct aster_identity **by_id = aster_realloc(set->by_id, capacity * sizeof(struct aster_identity *));
     if (by_id == NULL) {
         return false;
     }
@@ -120,7 +120,7 @@ bool aster_identities_take(struct aster_identities *set, struct aster_bytes byte
     if (!grow_slots(set) || !grow_ids(set)) {
         return false;
     }
-    struct aster_identity *identity = aster_engine_alloc(sizeof *identity + bytes.size);
+    struct aster_identity *identity = aster_alloc(sizeof *identity + bytes.size);
     if (identity == NULL) {
         return false;
     }

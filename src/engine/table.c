@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "engine/alloc.h"
+#include "base/alloc.h"
 #include "engine/codec.h"
 #include "engine/fence_rule.h"
 #include "engine/table_internal.h"
@@ -11,7 +11,7 @@
 aster_status aster_table_create(const struct aster_table_options *options, struct aster_table **table,
                                 struct aster_error *error)
 {
-    struct aster_table *fresh = aster_engine_alloc(sizeof *fresh);
+    struct aster_table *fresh = aster_alloc(sizeof *fresh);
     if (fresh == NULL) {
         return aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for a table of %zu bytes", sizeof *fresh);
     }
@@ -106,7 +106,7 @@ static bool reserve_entry(struct aster_table *table, struct aster_bytes resource
         !aster_deadlines_reserve(&table->deadlines, table->index.count + 1)) {
         return false;
     }
-    struct aster_entry *entry = aster_engine_alloc(entry_size(resource.size));
+    struct aster_entry *entry = aster_alloc(entry_size(resource.size));
     if (entry == NULL) {
         return false;
     }
@@ -124,7 +124,7 @@ static bool reserve_value(const struct aster_entry *entry, struct aster_bytes va
     if (same || value.size == 0) {
         return true;
     }
-    struct aster_value *copy = aster_engine_alloc(sizeof *copy + value.size);
+    struct aster_value *copy = aster_alloc(sizeof *copy + value.size);
     if (copy == NULL) {
         return false;
     }

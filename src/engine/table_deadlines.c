@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "engine/alloc.h"
+#include "base/alloc.h"
 #include "engine/table_internal.h"
 
 static void place(struct aster_deadlines *deadlines, uint32_t at, struct aster_deadline deadline)
@@ -53,7 +53,7 @@ bool aster_deadlines_reserve(struct aster_deadlines *deadlines, size_t entries)
     if (capacity > UINT32_MAX) {
         return false;
     }
-    struct aster_deadline *heap = aster_engine_realloc(deadlines->heap, capacity * sizeof *heap);
+    struct aster_deadline *heap = aster_realloc(deadlines->heap, capacity * sizeof *heap);
     if (heap == NULL) {
         return false;
     }

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "engine/alloc.h"
+#include "base/alloc.h"
 #include "engine/table_internal.h"
 
 #define FIRST_BUCKETS 16U
@@ -44,7 +44,7 @@ bool aster_index_reserve(struct aster_index *index)
         return true;
     }
     uint32_t bucket_count = index->bucket_count == 0 ? FIRST_BUCKETS : index->bucket_count * 2;
-    struct aster_entry **buckets = aster_engine_alloc(bucket_count * sizeof(struct aster_entry *));
+    struct aster_entry **buckets = aster_alloc(bucket_count * sizeof(struct aster_entry *));
     if (buckets == NULL) {
         return false;
     }

@@ -1,4 +1,4 @@
-#include "engine/alloc.h"
+#include "base/alloc.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,17 +19,17 @@ static bool refuse(void)
     return false;
 }
 
-void *aster_engine_alloc(size_t size)
+void *aster_alloc(size_t size)
 {
     return refuse() ? NULL : malloc(size);
 }
 
-void *aster_engine_realloc(void *memory, size_t size)
+void *aster_realloc(void *memory, size_t size)
 {
     return refuse() ? NULL : realloc(memory, size);
 }
 
-void aster_engine_alloc_fail_after(long calls)
+void aster_alloc_fail_after(long calls)
 {
     atomic_store_explicit(&calls_left, calls, memory_order_relaxed);
 }
