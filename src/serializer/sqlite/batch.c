@@ -206,9 +206,6 @@ static void record(struct aster_batch *batch, const struct aster_batch_entry *en
     case ASTER_OP_REVOKE:
         add_event(batch, entry, ASTER_EVENT_REVOKED, before->row.holder);
         break;
-    case ASTER_OP_EXPIRE:
-        add_event(batch, entry, ASTER_EVENT_EXPIRED, before->row.holder);
-        break;
     case ASTER_OP_FORGET:
         if (before->exists) {
             add_event(batch, entry, ASTER_EVENT_FORGOTTEN, nobody);
