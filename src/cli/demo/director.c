@@ -107,7 +107,7 @@ static aster_status start(struct director *director, enum demo_worker worker)
     snprintf(step, sizeof step, "%" PRId64, script->step_ms[worker]);
     char *arguments[] = {"aster",
                          "demo",
-                         "--worker",
+                         DEMO_WORKER_OPERAND,
                          (char *)script->mode,
                          (char *)aster_demo_identity[worker],
                          (char *)script->database,

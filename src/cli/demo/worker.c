@@ -271,7 +271,7 @@ int aster_demo_worker_main(int argument_count, char *const arguments[])
 {
     struct worker worker = {.ops = argument_count == DEMO_WORKER_ARGUMENTS ? find_mode(arguments[0]) : NULL};
     if (worker.ops == NULL) {
-        fprintf(stderr, "aster demo: --worker is started by the demo itself\n");
+        fprintf(stderr, "aster demo: workers are started by the demo itself\n");
         return DEMO_WORKER_FAILED;
     }
     worker.identity = arguments[1];

@@ -1,4 +1,4 @@
-/* One worker process of the demo: `aster demo --worker ...`, started by the director and not meant for people. */
+/* One worker process of the demo: `aster demo worker ...`, started by the director and not meant for people. */
 #ifndef DEMO_WORKER_H
 #define DEMO_WORKER_H
 
@@ -7,7 +7,8 @@
 #define DEMO_MODE_UNCHECKED "unchecked" /* sabotage: a fenced lease, but the write does not carry the fence */
 #define DEMO_MODE_PLAIN "plain"
 
-#define DEMO_WORKER_ARGUMENTS 6 /* mode, identity, database, ttl in ms, ms per rendering step, PDF to write */
+#define DEMO_WORKER_OPERAND "worker" /* the first operand; then: */
+#define DEMO_WORKER_ARGUMENTS 6      /* mode, identity, database, ttl in ms, ms per rendering step, PDF to write */
 
 /* Commands from the director, one per line. */
 #define DEMO_COMMAND_WRITE "write\n"
