@@ -62,7 +62,7 @@ const struct aster_command aster_command_demo = {
         "the first goes on and writes. Act 1 carries the fence and rejects the late write, act 2 does the same in\n"
         "memory, act 3 is the control run with a plain lease, which corrupts its store.\n"
         "\n"
-        "Takes about eight seconds. The exit status is 0 only if all of it really happened.\n",
+        "Takes about eight seconds. The exit status is 0 only if all of it really happened.",
     .example = "aster demo --out /tmp/demo",
     .options = options,
     .defaults = &defaults,
