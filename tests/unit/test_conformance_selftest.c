@@ -105,11 +105,26 @@ static void without_a_fault_the_suite_passes(void **state)
     assert_true(result.passed > 30);
 }
 
+/* Two winners of one race write the same memory of the suite, as they would write the user's: that is what
+ * ThreadSanitizer would stop at. */
+static bool is_data_race(enum fault which)
+{
+#ifdef __SANITIZE_THREAD__
+    return which == FAULT_STEALS_FROM_LIVE_HOLDER;
+#else
+    (void)which;
+    return false;
+#endif
+}
+
 static void every_fault_makes_the_suite_fail(void **state)
 {
     (void)state;
     for (int i = FAULT_NONE + 1; i < FAULT_COUNT; i++) {
         fault = (enum fault)i;
+        if (is_data_race(fault)) {
+            continue;
+        }
         struct aster_conformance_result result = run_suite(false);
         printf("fault %d: %d scenarios fail\n", i, result.failed);
         assert_true(result.failed > 0);
