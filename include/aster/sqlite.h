@@ -37,7 +37,8 @@ struct aster_sqlite_options {
 /* Open or create the store in `path`. options may be NULL. Fenced writes get the `sqlite3 *` of an open transaction as
  * tx (do not COMMIT or ROLLBACK it); it has the functions of aster_sqlite_register() and the fence already declared.
  * Errors: ASTER_ERR_INVALID (path, options, network file system), ASTER_ERR_IO, ASTER_ERR_BUSY, ASTER_ERR_CORRUPT,
- * ASTER_ERR_VERSION (schema written by a newer Aster). */
+ * ASTER_ERR_VERSION (schema written by a newer Aster), ASTER_ERR_FORKED (the parent had the file open at the fork: SQLite
+ * cannot be trusted with it before exec()). */
 ASTER_API aster_status aster_sqlite_open(const char *path, const struct aster_sqlite_options *options,
                                          struct aster_serializer **serializer, struct aster_error *error);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,16 @@ aster_status aster_file_create_private(const char *path, bool *created, struct a
     if (fd >= 0) {
         close(fd);
     }
+    return ASTER_OK;
+}
+
+aster_status aster_file_identify(const char *path, struct aster_file_identity *identity, struct aster_error *error)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0) {
+        return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot look at %s", path);
+    }
+    *identity = (struct aster_file_identity){(uint64_t)facts.st_dev, (uint64_t)facts.st_ino};
     return ASTER_OK;
 }
 

@@ -10,6 +10,13 @@
 /* Create `path`, empty and with mode 0600, if nothing is there; *created tells. Errors: ASTER_ERR_IO. */
 aster_status aster_file_create_private(const char *path, bool *created, struct aster_error *error);
 
+/* What makes two paths the same file. Errors: ASTER_ERR_IO. */
+struct aster_file_identity {
+    uint64_t device;
+    uint64_t inode;
+};
+aster_status aster_file_identify(const char *path, struct aster_file_identity *identity, struct aster_error *error);
+
 /* statfs' f_type of the file system that `path` is on. Errors: ASTER_ERR_IO. */
 aster_status aster_file_system_magic(const char *path, uint64_t *magic, struct aster_error *error);
 

@@ -309,6 +309,13 @@ static int child_checks(struct fixture *fixture)
                       ASTER_ERR_FORKED
                   ? 2
                   : 0;
+    struct aster_serializer *again = NULL;
+    failed |= aster_sqlite_open(fixture->store.path, NULL, &again, NULL) != ASTER_ERR_FORKED ? 4 : 0;
+    char other[128];
+    snprintf(other, sizeof other, "%s/child.db", fixture->store.directory);
+    failed |= aster_sqlite_open(other, NULL, &again, NULL) != ASTER_OK ? 8 : 0;
+    aster_serializer_destroy(again);
+    unlink(other);
     aster_serializer_close(fixture->store.serializer);
     aster_serializer_destroy(fixture->store.serializer);
     return failed;

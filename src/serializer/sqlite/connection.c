@@ -18,6 +18,7 @@ aster_status aster_connection_fault(struct aster_connection *connection, int cod
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL: /* lost too many races for the log's locks in a row */
         return aster_error_set(error, ASTER_ERR_BUSY,
                                "another process has held the database's write lock for more than %" PRId64
                                " ms: nothing was applied; retry, and look for a long transaction in a program that has "

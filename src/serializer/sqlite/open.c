@@ -8,6 +8,7 @@
 #include "platform/fork.h"
 #include "serializer/sqlite/boot.h"
 #include "serializer/sqlite/filesystem.h"
+#include "serializer/sqlite/inherited.h"
 #include "serializer/sqlite/store.h"
 #include "serializer/sqlite/worker.h"
 
@@ -15,7 +16,7 @@ aster_status aster_store_check_caller(const struct aster_store *store, struct as
 {
     if (!aster_fork_is_same(store->fork_generation)) {
         return aster_error_set(error, ASTER_ERR_FORKED,
-                               "the store was opened by the parent process: open it again in the child");
+                               "the store was opened by the parent process: a child may open it after exec()");
     }
     if (aster_store_is_inside(store)) {
         return aster_error_set(error, ASTER_ERR_REENTRANT,
@@ -72,6 +73,7 @@ static void free_store(struct aster_store *store)
     aster_connection_fini(&store->read_connection);
     aster_arena_fini(&store->mutate_arena);
     aster_arena_fini(&store->read_arena);
+    aster_opened_forget(store->opened);
     aster_turns_fini(&store->turns);
     pthread_mutex_destroy(&store->read_mutex);
     free(store->path);
@@ -185,6 +187,13 @@ static aster_status prepare_file(const struct aster_store *store, struct aster_e
     return status;
 }
 
+static aster_status note_opened(struct aster_store *store, struct aster_error *error)
+{
+    struct aster_file_identity file;
+    aster_status status = aster_file_identify(store->path, &file, error);
+    return status == ASTER_OK ? aster_opened_note(&file, store->fork_generation, &store->opened, error) : status;
+}
+
 static aster_status open_store(struct aster_store *store, const char *path,
                                const struct aster_sqlite_options *options, struct aster_error *error)
 {
@@ -203,6 +212,9 @@ static aster_status open_store(struct aster_store *store, const char *path,
     }
     if (status == ASTER_OK) {
         status = prepare_file(store, error);
+    }
+    if (status == ASTER_OK) {
+        status = note_opened(store, error);
     }
     if (status == ASTER_OK) {
         status = aster_worker_create(store, &store->worker, error);

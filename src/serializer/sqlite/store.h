@@ -14,6 +14,7 @@
 
 struct aster_worker;
 struct aster_guard;
+struct aster_opened;
 
 struct aster_store {
     struct aster_sqlite_options options; /* complete and checked */
@@ -21,6 +22,7 @@ struct aster_store {
     char *path;
     char boot_id[ASTER_BOOT_ID_SIZE];
     uint64_t fork_generation;
+    struct aster_opened *opened; /* the file is noted as open in this process */
     bool needs_rescue; /* belongs to whoever has the turn */
 
     struct aster_turns turns;    /* who of this process writes */
