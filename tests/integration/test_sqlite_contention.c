@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "aster/sys/serializer.h"
+#include "platform/fork.h"
+#include "serializer/sqlite/inherited.h"
 #include "support/sqlite_store.h"
 
 /* A process that takes and gives the database's write lock on command. It is forked before this process opens any
@@ -311,11 +313,12 @@ static int child_checks(struct fixture *fixture)
                   : 0;
     struct aster_serializer *again = NULL;
     failed |= aster_sqlite_open(fixture->store.path, NULL, &again, NULL) != ASTER_ERR_FORKED ? 4 : 0;
-    char other[128];
-    snprintf(other, sizeof other, "%s/child.db", fixture->store.directory);
-    failed |= aster_sqlite_open(other, NULL, &again, NULL) != ASTER_OK ? 8 : 0;
-    aster_serializer_destroy(again);
-    unlink(other);
+    struct aster_file_identity other; /* anything else may be opened */
+    struct aster_opened *opened = NULL;
+    failed |= aster_file_identify(fixture->store.directory, &other, NULL) != ASTER_OK ||
+                      aster_opened_note(&other, aster_fork_generation(NULL), &opened, NULL) != ASTER_OK
+                  ? 8
+                  : 0;
     aster_serializer_close(fixture->store.serializer);
     aster_serializer_destroy(fixture->store.serializer);
     return failed;
