@@ -120,7 +120,8 @@ static bool reserve_entry(struct aster_table *table, struct aster_bytes resource
 
 static bool reserve_value(const struct aster_entry *entry, struct aster_bytes value, struct reservation *reservation)
 {
-    bool same = entry != NULL && entry->value != NULL && entry->value->bytes == value.data;
+    bool same = entry != NULL && entry->value != NULL && entry->value->bytes == value.data &&
+                entry->value->size == value.size;
     if (same || value.size == 0) {
         return true;
     }
@@ -346,7 +347,8 @@ bool aster_table_has(const struct aster_table *table, struct aster_bytes resourc
 
 int64_t aster_table_next_deadline(const struct aster_table *table)
 {
-    return table->deadlines.count > 0 ? table->deadlines.heap[0].at_ns : INT64_MAX;
+    /* Free rows may wait in the heap; they are no reason to wake up. */
+    return table->held > 0 && table->deadlines.count > 0 ? table->deadlines.heap[0].at_ns : INT64_MAX;
 }
 
 bool aster_table_next_expired(struct aster_table *table, int64_t now_ns, struct aster_expired_lease *lease)

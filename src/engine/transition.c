@@ -228,7 +228,7 @@ static aster_status find_replay(const struct step *step, bool *found, struct ast
     const struct aster_applied *applied = &step->row->applied;
     const struct aster_operation *operation = step->operation;
     *found = false;
-    if (memcmp(operation->request_id, no_id, sizeof no_id) == 0 ||
+    if (operation->kind == ASTER_OP_INSPECT || memcmp(operation->request_id, no_id, sizeof no_id) == 0 ||
         memcmp(operation->request_id, applied->request_id, sizeof no_id) != 0 ||
         !aster_bytes_equal(operation->caller, applied->caller)) {
         return ASTER_OK;
@@ -294,7 +294,8 @@ aster_status aster_transition(const struct aster_row *row, bool expired, const s
     struct aster_decision *decision = &step.effect.decision;
     decision->struct_size = sizeof *decision;
     decision->kind = operation->kind;
-    decision->carried_epoch = operation->epoch;
+    bool carries = operation->kind != ASTER_OP_ACQUIRE && operation->kind != ASTER_OP_INSPECT;
+    decision->carried_epoch = carries ? operation->epoch : 0;
     bool repeated = false;
     status = find_replay(&step, &repeated, error);
     if (status != ASTER_OK) {
