@@ -3,7 +3,7 @@
 #include "kit.h"
 
 #define TTL_VIRTUAL_MS 10000
-#define TTL_REAL_MS 600 /* short, yet long enough that a loaded machine decides twice within a half of it */
+#define TTL_REAL_MS 450 /* short, yet long enough that a loaded machine decides twice within a half of it */
 
 static const struct scenario_entry *const lists[] = {
     aster_conformance_ownership, aster_conformance_time,    aster_conformance_values, aster_conformance_fences,
