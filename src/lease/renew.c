@@ -4,6 +4,7 @@
 #include "lease/handle.h"
 
 #define RETRY_FIRST_MAX_NS (250 * ASTER_NS_PER_MS)
+#define RETRY_LEAST_NS (20 * ASTER_NS_PER_MS)
 
 static int64_t interval_ns(const struct aster_lease *lease)
 {
@@ -99,6 +100,9 @@ static void renew_failed(struct aster_lease *lease, aster_status status, const s
     }
     int64_t first_ns = earlier(interval_ns(lease) / 10, RETRY_FIRST_MAX_NS);
     int64_t delay_ns = lease_next_retry(lease, first_ns, interval_ns(lease) / 2);
+    /* Closer together again as the limit comes near: a store that recovers just in time must be noticed in time. */
+    int64_t quarter_ns = (lease->limit_ns - now_ns) / 4;
+    delay_ns = earlier(delay_ns, quarter_ns > RETRY_LEAST_NS ? quarter_ns : RETRY_LEAST_NS);
     lease_timer_set(lease, earlier(now_ns + delay_ns, lease->limit_ns));
 }
 

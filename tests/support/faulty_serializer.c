@@ -100,6 +100,22 @@ static struct fault choose(struct faulty_serializer *faulty, const struct aster_
     return concerned ? faulty->always : (struct fault){FAULT_NONE, 0, 0};
 }
 
+static void deny_expired(struct passage *passage)
+{
+    struct aster_decision decision = {.struct_size = sizeof decision,
+                                      .kind = passage->outer->operation.kind,
+                                      .outcome = ASTER_DENIED,
+                                      .reason = ASTER_REASON_EXPIRED};
+    decision.snapshot.resource = passage->outer->operation.resource;
+    decision.snapshot.epoch = decision.epoch = passage->outer->operation.epoch;
+    decision.snapshot.held = true;
+    decision.snapshot.holder = passage->outer->operation.caller;
+    if (aster_reply_set(&passage->reply, &decision) != ASTER_OK) {
+        abort();
+    }
+    answer(passage, ASTER_OK);
+}
+
 static void submit(void *self, struct aster_request *outer)
 {
     struct faulty_serializer *faulty = self;
@@ -126,6 +142,9 @@ static void submit(void *self, struct aster_request *outer)
     switch (passage->fault.kind) {
     case FAULT_FAIL:
         answer(passage, passage->fault.status);
+        break;
+    case FAULT_DENY_EXPIRED:
+        deny_expired(passage);
         break;
     case FAULT_BLACK_HOLE:
     case FAULT_HANG:

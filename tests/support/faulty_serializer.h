@@ -11,6 +11,7 @@ enum fault_kind {
     FAULT_FAIL,          /* not delivered; answered with `status` */
     FAULT_BLACK_HOLE,    /* not delivered, not answered until it is asked back */
     FAULT_HANG,          /* not delivered, not answered, deaf to cancel; answered by faulty_serializer_unhang() */
+    FAULT_DENY_EXPIRED,  /* not delivered; denied as a store whose clock runs away would deny it */
     FAULT_LOSE_REPLY,    /* delivered; answered INDETERMINATE */
     FAULT_DELAY_REQUEST, /* delivered delay_ms later */
     FAULT_DELAY_REPLY    /* delivered now, answered delay_ms later */
