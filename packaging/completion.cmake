@@ -2,7 +2,7 @@
 function(aster_completion shell file directory)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/completion/${file})
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/completion)
-  add_custom_command(OUTPUT ${output} COMMAND aster_cli completion ${shell} >${output} DEPENDS aster_cli)
+  add_custom_command(OUTPUT ${output} COMMAND sh -c "'$<TARGET_FILE:aster_cli>' completion ${shell} >'${output}'" DEPENDS aster_cli VERBATIM)
   set_property(GLOBAL APPEND PROPERTY ASTER_COMPLETIONS ${output})
   install(FILES ${output} DESTINATION ${CMAKE_INSTALL_DATADIR}/${directory} COMPONENT runtime)
 endfunction()
