@@ -96,6 +96,7 @@ static aster_status try_everything(void *tx, void *user)
     struct asked asked;
     ask(nested->serializer, &asked, op_acquire("another", "b", REQUEST_TTL_MS), 0);
     nested->submit = asked.status;
+    asked_fini(&asked);
     aster_reply_fini(&reply);
     return ASTER_OK;
 }
