@@ -1,7 +1,7 @@
 /* The SQLite serializer against the disk it writes to: what one acquire+release cycle costs in syncs, and what group
  * commit gains when many requesters share the disk. Every grant and every release is synced (strace -c counts one
- * fdatasync each); a cycle can still cost less than two of the reference's, because the log is overwritten in place once
- * it has been checkpointed, and an append makes the file system write its metadata too.
+ * fdatasync each); a cycle can still cost less than two of the reference's, because the log is overwritten in place
+ * once it has been checkpointed, and an append makes the file system write its metadata too.
  * Usage: bench_sqlite [DIRECTORY] [SECONDS] */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
--- Aster's own tables, beside the user's in one database file. Applied in one transaction by aster_sqlite_open(); safe to
--- apply again. Names are compared byte by byte.
+-- Aster's own tables, beside the user's in one database file. Applied in one transaction by aster_sqlite_open(); safe
+-- to apply again. Names are compared byte by byte.
 
 -- One row about the store. `floor` is the greatest epoch of a forgotten resource: where a resource that has no row
 -- starts. `resources` counts the rows of aster_lease. `boot_id` is the boot whose clock the rows were last armed on.
@@ -37,8 +37,8 @@ CREATE TABLE IF NOT EXISTS aster_lease (
     since_unix_ms    INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- What was decided, oldest first; `kind` and `reason` are numbered as in aster/serializer.h and aster/fence.h. The oldest
--- rows are deleted, never the newest, so a revision is never used again.
+-- What was decided, oldest first; `kind` and `reason` are numbered as in aster/serializer.h and aster/fence.h. The
+-- oldest rows are deleted, never the newest, so a revision is never used again.
 CREATE TABLE IF NOT EXISTS aster_audit (
     revision      INTEGER PRIMARY KEY,
     unix_ms       INTEGER NOT NULL,

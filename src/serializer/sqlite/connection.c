@@ -74,7 +74,8 @@ void aster_connection_wait_for(struct aster_connection *connection, int64_t ms)
     connection->busy_until_ns = aster_add_saturated(aster_clock_now_ns(aster_clock_system()), aster_ms_to_ns(ms));
 }
 
-aster_status aster_connection_execute(struct aster_connection *connection, const char *sql, struct aster_error *error)
+aster_status aster_connection_execute(struct aster_connection *connection, const char *sql,
+                                      struct aster_error *error)
 {
     int code = sqlite3_exec(connection->db, sql, NULL, NULL, NULL);
     return code == SQLITE_OK ? ASTER_OK : aster_connection_fault(connection, code, error);
@@ -112,8 +113,8 @@ static aster_status set_up(struct aster_connection *connection, const char *path
     }
     if (sqlite3_stricmp(answer, "wal") != 0) {
         return aster_error_set(error, ASTER_ERR_UNSUPPORTED,
-                               "%s cannot be put into WAL mode (it stays in %s): use a plain file on a local disk", path,
-                               answer);
+                               "%s cannot be put into WAL mode (it stays in %s): use a plain file on a local disk",
+                               path, answer);
     }
     status = ask(connection, "PRAGMA encoding", answer, sizeof answer, error);
     if (status == ASTER_OK && sqlite3_stricmp(answer, "UTF-8") != 0) {
