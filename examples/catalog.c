@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <aster/lease.h>
 #include <aster/memory.h>
 
 struct catalog {
@@ -25,39 +26,29 @@ static aster_status apply_change(void *tx, void *user)
     return ASTER_OK;
 }
 
-static struct aster_operation about_catalog(enum aster_operation_kind kind, const char *caller)
+/* NULL when it is not granted. */
+static struct aster_lease *acquire(struct aster_serializer *serializer, const char *holder)
 {
-    struct aster_operation operation = ASTER_OPERATION_INIT;
-    operation.kind = kind;
-    operation.resource = aster_text("catalog");
-    operation.caller = aster_text(caller);
-    operation.ttl_ms = kind == ASTER_OP_ACQUIRE ? 30000 : 0;
-    return operation;
-}
-
-/* The fence of `holder`, or epoch 0 when it was not granted. */
-static struct aster_fence acquire(struct aster_serializer *serializer, const char *holder)
-{
-    struct aster_fence fence = {aster_text("catalog"), 0, aster_text(holder)};
-    struct aster_reply reply = ASTER_REPLY_INIT;
-    const struct aster_operation operation = about_catalog(ASTER_OP_ACQUIRE, holder);
-    if (aster_serializer_call(serializer, &operation, 0, &reply, NULL) == ASTER_OK &&
-        reply.decision.outcome == ASTER_GRANTED) {
-        fence.epoch = reply.decision.epoch;
+    struct aster_lease *lease = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (aster_lease_acquire(serializer, aster_text("catalog"), aster_text(holder), NULL, &lease, NULL, &error) !=
+        ASTER_OK) {
+        fprintf(stderr, "catalog: %s\n", error.message);
     }
-    aster_reply_fini(&reply);
-    return fence;
+    return lease;
 }
 
-static int release(struct aster_serializer *serializer, const struct aster_fence *fence, const char *holder)
+/* A copy of the fence, as a worker that was paused would still have it. Its names live as long as the lease. */
+static struct aster_fence fence_of(const struct aster_lease *lease)
 {
-    struct aster_reply reply = ASTER_REPLY_INIT;
-    struct aster_operation operation = about_catalog(ASTER_OP_RELEASE, holder);
-    operation.epoch = fence->epoch;
-    int released = aster_serializer_call(serializer, &operation, 0, &reply, NULL) == ASTER_OK &&
-                   reply.decision.outcome == ASTER_GRANTED;
-    aster_reply_fini(&reply);
-    return released;
+    const struct aster_fence *fence = lease != NULL ? aster_lease_fence(lease) : NULL;
+    return fence != NULL ? *fence : (struct aster_fence){aster_text("catalog"), 0, aster_text("nobody")};
+}
+
+static int release(struct aster_lease *lease)
+{
+    return lease != NULL && aster_lease_release(lease, 5000, NULL, NULL) == ASTER_OK &&
+           aster_lease_fence(lease) == NULL;
 }
 
 static int failures;
@@ -85,13 +76,15 @@ static enum aster_reason write_catalog(struct aster_serializer *serializer, cons
 static void play(struct aster_serializer *serializer)
 {
     struct catalog catalog = {"empty", 0};
-    struct aster_fence a = acquire(serializer, "writer-a");
+    struct aster_lease *lease_a = acquire(serializer, "writer-a");
+    struct aster_fence a = fence_of(lease_a);
     expect(a.epoch == 1, "A is granted the catalog under epoch 1");
     expect(write_catalog(serializer, &a, "writer-a", &catalog, "by A") == ASTER_REASON_NONE &&
                strcmp(catalog.text, "by A") == 0,
            "A writes under its fence");
-    expect(release(serializer, &a, "writer-a"), "A releases");
-    struct aster_fence b = acquire(serializer, "writer-b");
+    expect(release(lease_a), "A releases, and its lease supplies no fence any more");
+    struct aster_lease *lease_b = acquire(serializer, "writer-b");
+    struct aster_fence b = fence_of(lease_b);
     expect(b.epoch == 3, "B is granted the catalog under epoch 3");
     expect(write_catalog(serializer, &a, "writer-a", &catalog, "late, by A") == ASTER_REASON_STALE_EPOCH &&
                catalog.writes == 1,
@@ -102,7 +95,9 @@ static void play(struct aster_serializer *serializer)
     expect(write_catalog(serializer, &b, "writer-b", &catalog, "by B") == ASTER_REASON_NONE && catalog.writes == 2 &&
                strcmp(catalog.text, "by B") == 0,
            "B writes under its fence");
-    expect(release(serializer, &b, "writer-b"), "B releases");
+    expect(release(lease_b), "B releases");
+    aster_lease_destroy(lease_a);
+    aster_lease_destroy(lease_b);
 }
 
 int main(void)
