@@ -1,4 +1,5 @@
 #include "engine/codec.h"
+#include "support/fuzz_seal.h"
 #include "support/operations.h"
 #include "support/unit.h"
 
@@ -97,11 +98,47 @@ static void an_operation_comes_back_as_it_was(void **state)
     }
 }
 
+/* The format is stored on disks: these bytes never change within version 1. They are put together here field by field,
+ * and only the check at the end is taken from the code (test_siphash.c holds it to the reference). */
+static void the_bytes_of_version_1_are_fixed(void **state)
+{
+    (void)state;
+    static const unsigned char golden[] = {
+        1, 3, 1, 7, 0, 0, 0, 0, 0, 0, 0, 0x10, 0x27, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0,
+        2, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0,
+        1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 'r',
+        6, 0, 0, 0, 'h', 'o', 'l', 'd', 'e', 'r', 6, 0, 0, 0, 'b', 'e', 'f', 'o', 'r', 'e',
+        6, 0, 0, 0, 'h', 'o', 'l', 'd', 'e', 'r', 5, 0, 0, 0, 'v', 'a', 'l', 'u', 'e'};
+    unsigned char data[512];
+    size_t length = encode_row(data, sizeof data);
+    assert_int_equal(length, sizeof golden + 8);
+    assert_memory_equal(data, golden, sizeof golden);
+}
+
+static void a_newer_version_is_told_apart_from_damage(void **state)
+{
+    (void)state;
+    unsigned char data[512];
+    size_t length = encode_row(data, sizeof data);
+    data[0] = 2;
+    unsigned char *sealed = fuzz_seal(data, length - 8);
+    assert_int_equal(decode_row(sealed, length), ASTER_ERR_VERSION);
+    sealed[0] = 1;
+    assert_int_equal(decode_row(sealed, length), ASTER_ERR_CORRUPT);
+    free(sealed);
+    data[0] = 1;
+    sealed = fuzz_seal(data, length - 8);
+    assert_memory_equal(sealed, data, length); /* the seal of this test is the format's */
+    free(sealed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_comes_back_as_it_was),
         cmocka_unit_test(every_truncation_and_every_damaged_byte_is_detected),
+        cmocka_unit_test(the_bytes_of_version_1_are_fixed),
+        cmocka_unit_test(a_newer_version_is_told_apart_from_damage),
         cmocka_unit_test(a_buffer_that_is_too_small_is_refused),
         cmocka_unit_test(an_operation_comes_back_as_it_was),
     };
