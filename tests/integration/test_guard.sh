@@ -2,7 +2,7 @@
 # Programs that know nothing of Aster but the extension are held to the fence: the sqlite3 shell, and Python.
 set -u
 for program in sqlite3 python3 "$ASTER_BIN"; do
-    command -v "$program" >/dev/null || { echo "skipped: no $program"; exit 0; }
+    command -v "$program" >/dev/null || { echo "skipped: no $program"; exit 77; }
 done
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "support/seed.h"
 #include "support/sqlite_store.h"
 
 #define WORKERS 4
@@ -68,7 +69,7 @@ static void work(const char *path, int pipe, int64_t worker)
             _exit(2);
         }
     }
-    for (uint64_t seed = (uint64_t)worker;; seed = seed * UINT64_C(6364136223846793005) + 99) {
+    for (uint64_t seed = test_seed((uint64_t)worker);; seed = seed * UINT64_C(6364136223846793005) + 99) {
         int resource = (int)((seed >> 40) % RESOURCES);
         char name[8];
         name_of(resource, name);
@@ -233,7 +234,7 @@ static void nothing_acknowledged_is_lost_when_processes_are_killed(void **state)
     for (int i = 0; i < WORKERS; i++) {
         pids[i] = start(store.path, pipes[1], ++worker);
     }
-    uint64_t seed = 7;
+    uint64_t seed = test_seed(7);
     int64_t end_ns = aster_clock_now_ns(aster_clock_system()) + SECONDS * INT64_C(1000000000);
     while (aster_clock_now_ns(aster_clock_system()) < end_ns) {
         seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

@@ -11,6 +11,7 @@
 
 #include "serializer/sqlite/boot.h"
 #include "support/lossy_vfs.h"
+#include "support/seed.h"
 #include "support/sqlite_store.h"
 
 #define RESOURCES 5
@@ -34,7 +35,7 @@ struct fixture {
 static int set_up(void **state)
 {
     static struct fixture fixture;
-    fixture = (struct fixture){.seed = 42};
+    fixture = (struct fixture){.seed = test_seed(42)};
     sqlite_store_init(&fixture.store);
     fixture.call.serializer = fixture.store.serializer;
     snprintf(fixture.cut_path, sizeof fixture.cut_path, "%s/cut.db", fixture.store.directory);

@@ -1,10 +1,13 @@
-/* Drives a fuzz target without libFuzzer: first every file of its corpus, then argv[1] mutations of them. Deterministic. */
+/* Drives a fuzz target without libFuzzer: first every file of its corpus, then argv[1] mutations of them.
+ * Deterministic. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "support/seed.h"
 
 enum { INPUT_MAX = 4096, FILES_MAX = 256 };
 
@@ -32,7 +35,7 @@ static size_t read_corpus(const char *directory)
     size_t count = 0;
     int found = scandir(directory, &names, NULL, alphasort);
     for (int i = 0; i < found; i++) {
-        char path[PATH_MAX];
+        char path[PATH_MAX + NAME_MAX + 2];
         snprintf(path, sizeof path, "%s/%s", directory, names[i]->d_name);
         FILE *file = names[i]->d_name[0] != '.' && count < FILES_MAX ? fopen(path, "rb") : NULL;
         if (file != NULL) {
@@ -88,7 +91,7 @@ int main(int argc, char **argv)
     const char *slash = strrchr(argv[0], '/');
     char directory[PATH_MAX];
     long mutations = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
-    uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t state = test_seed(UINT64_C(0x9e3779b97f4a7c15));
     snprintf(directory, sizeof directory, "%s/tests/fuzz/corpus/%s", source != NULL ? source : ".",
              slash != NULL ? slash + 1 : argv[0]);
     size_t count = read_corpus(directory);
