@@ -2,13 +2,13 @@
 #include "lease/handle.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "platform/entropy.h"
 #include "platform/fork.h"
+#include "platform/thread.h"
 
 /* Renewals that are due this soon go along with the one that is due now; a 64th of the shortest interval. */
 #define BATCH_SLACK_NS INT64_C(1000000)
@@ -188,18 +188,6 @@ static void *renewer_main(void *argument)
     }
 }
 
-/* The application's signal handlers belong on its own threads. */
-static int start_thread(pthread_t *thread, void *(*run)(void *), struct aster_runtime *runtime)
-{
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(thread, NULL, run, runtime);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code;
-}
-
 static void stop_threads(struct aster_runtime *runtime, bool renewer, bool dispatcher)
 {
     lease_runtime_lock(runtime);
@@ -221,10 +209,10 @@ static aster_status start_threads(struct aster_runtime *runtime, struct aster_er
     if (status != ASTER_OK) {
         return status;
     }
-    int code = start_thread(&runtime->renewer, renewer_main, runtime);
+    int code = aster_thread_start(&runtime->renewer, renewer_main, runtime);
     bool renewer = code == 0;
     if (code == 0) {
-        code = start_thread(&runtime->dispatcher, lease_dispatcher_main, runtime);
+        code = aster_thread_start(&runtime->dispatcher, lease_dispatcher_main, runtime);
     }
     if (code != 0) {
         stop_threads(runtime, renewer, false);

@@ -8,6 +8,7 @@
 #include "aster/sys/serializer.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "platform/thread.h"
 #include "engine/client_operation.h"
 
 #define THREADS_MAX 256
@@ -262,7 +263,7 @@ static struct blocking *blocking_create(aster_blocking_transition transition, vo
 static aster_status start(struct blocking *blocking, struct aster_error *error)
 {
     while (blocking->started < blocking->options.threads) {
-        int code = pthread_create(&blocking->threads[blocking->started], NULL, work, blocking);
+        int code = aster_thread_start(&blocking->threads[blocking->started], work, blocking);
         if (code != 0) {
             return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot start thread %u of %u",
                                       blocking->started + 1, blocking->options.threads);

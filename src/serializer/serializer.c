@@ -177,6 +177,23 @@ void aster_serializer_cancel(struct aster_serializer *serializer, struct aster_r
     }
 }
 
+struct guarded {
+    const struct aster_serializer *serializer;
+    aster_mutation mutation;
+    void *user;
+};
+
+/* "Inside" is the user's code only: what a serializer does before and after it may well submit. */
+static aster_status run_guarded(void *tx, void *user)
+{
+    const struct guarded *guarded = user;
+    const struct nesting frame = {guarded->serializer, innermost};
+    innermost = &frame;
+    aster_status status = guarded->mutation(tx, guarded->user);
+    innermost = frame.outer;
+    return status;
+}
+
 aster_status aster_mutate_fenced(struct aster_serializer *serializer, const struct aster_fence *fence,
                                  struct aster_bytes writer, aster_mutation mutation, void *user,
                                  struct aster_verdict *verdict, struct aster_error *error)
@@ -187,12 +204,8 @@ aster_status aster_mutate_fenced(struct aster_serializer *serializer, const stru
     if (serializer->ops.mutate_fenced == NULL) {
         return unsupported(serializer, "a fenced write", error);
     }
-    const struct nesting frame = {serializer, innermost};
-    innermost = &frame;
-    aster_status status =
-        serializer->ops.mutate_fenced(serializer->self, fence, writer, mutation, user, verdict, error);
-    innermost = frame.outer;
-    return status;
+    struct guarded guarded = {serializer, mutation, user};
+    return serializer->ops.mutate_fenced(serializer->self, fence, writer, run_guarded, &guarded, verdict, error);
 }
 
 aster_status aster_list(struct aster_serializer *serializer, struct aster_bytes prefix, aster_visit_row visit,

@@ -1,6 +1,7 @@
 /* Who wakes up when a lease with waiters expires or a waiter's time is over: one thread on the system clock, started
  * when somebody first waits; the clock itself when it is virtual. */
 #include "base/error.h"
+#include "platform/thread.h"
 #include "serializer/memory/internal.h"
 
 /* Run what is due in every stripe where somebody waits; give the next instant at which something may be. */
@@ -15,16 +16,10 @@ static int64_t run_due(void *user)
         if (atomic_load(&stripe->waiting) == 0) {
             continue;
         }
-        struct memory_outbox outbox;
-        aster_memory_outbox_init(&outbox);
-        pthread_mutex_lock(&stripe->mutex);
-        aster_memory_timers_run(memory, stripe, aster_clock_now_ns(&memory->clock), &outbox);
-        const struct memory_timer *first = aster_memory_timers_first(&stripe->timers);
-        if (first != NULL && first->at_ns < next_ns) {
-            next_ns = first->at_ns;
+        int64_t first_ns = aster_memory_stripe_run_timers(memory, stripe);
+        if (first_ns < next_ns) {
+            next_ns = first_ns;
         }
-        pthread_mutex_unlock(&stripe->mutex);
-        aster_memory_outbox_send(stripe, &outbox);
     }
     return next_ns;
 }
@@ -47,7 +42,7 @@ static aster_status start_thread(struct memory *memory, struct aster_error *erro
     if (status != ASTER_OK) {
         return status;
     }
-    int code = pthread_create(&memory->alarm_thread, NULL, watch, memory);
+    int code = aster_thread_start(&memory->alarm_thread, watch, memory);
     if (code != 0) {
         aster_sleeper_fini(&memory->sleeper);
         return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot start the thread that wakes waiters");

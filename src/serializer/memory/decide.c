@@ -217,7 +217,6 @@ static int64_t first_timer_ns(const struct memory_stripe *stripe)
 static aster_status order(struct ordering *ordering, int64_t *alarm_ns, struct aster_error *error)
 {
     struct memory_stripe *stripe = ordering->stripe;
-    pthread_mutex_lock(&stripe->mutex);
     int64_t now_ns = aster_clock_now_ns(&ordering->memory->clock);
     aster_status status = check_open(stripe, ordering->request, now_ns, error);
     if (status == ASTER_OK && !ordering->allowed) {
@@ -227,8 +226,33 @@ static aster_status order(struct ordering *ordering, int64_t *alarm_ns, struct a
         status = decide(ordering, now_ns, error);
     }
     *alarm_ns = first_timer_ns(stripe);
-    pthread_mutex_unlock(&stripe->mutex);
     return status;
+}
+
+void aster_memory_order(struct memory *memory, struct memory_stripe *stripe, struct aster_request *request)
+{
+    struct ordering ordering = {
+        .memory = memory, .stripe = stripe, .request = request, .allowed = true, .reply = ASTER_REPLY_INIT};
+    ordering.hash = aster_siphash(&memory->key, request->operation.resource);
+    aster_memory_outbox_init(&ordering.outbox);
+    if (memory->authorize != NULL) {
+        ordering.allowed = memory->authorize(&request->operation, memory->authorize_user);
+    }
+    struct aster_error error;
+    int64_t alarm_ns = INT64_MAX;
+    aster_status status = order(&ordering, &alarm_ns, &error);
+    bool queued = ordering.queued;
+    pthread_mutex_unlock(&stripe->mutex);
+    if (alarm_ns != INT64_MAX) {
+        aster_memory_alarm_set(memory, alarm_ns);
+    }
+    aster_memory_outbox_send(stripe, &ordering.outbox);
+    if (!queued) {
+        request->complete(request, status, status == ASTER_OK ? &ordering.reply.decision : NULL,
+                          status == ASTER_OK ? NULL : &error);
+        aster_reply_fini(&ordering.reply);
+        atomic_fetch_sub(&stripe->unanswered, 1);
+    }
 }
 
 void aster_memory_submit(void *self, struct aster_request *request)
@@ -241,24 +265,7 @@ void aster_memory_submit(void *self, struct aster_request *request)
         request->complete(request, status, NULL, &error);
         return;
     }
-    struct ordering ordering = {.memory = memory, .request = request, .allowed = true, .reply = ASTER_REPLY_INIT};
-    ordering.hash = aster_siphash(&memory->key, operation->resource);
-    ordering.stripe = memory_stripe_of(memory, ordering.hash);
-    aster_memory_outbox_init(&ordering.outbox);
-    if (memory->authorize != NULL) {
-        ordering.allowed = memory->authorize(operation, memory->authorize_user);
-    }
-    atomic_fetch_add(&ordering.stripe->unanswered, 1);
-    int64_t alarm_ns = INT64_MAX;
-    status = order(&ordering, &alarm_ns, &error);
-    if (alarm_ns != INT64_MAX) {
-        aster_memory_alarm_set(memory, alarm_ns);
-    }
-    aster_memory_outbox_send(ordering.stripe, &ordering.outbox);
-    if (!ordering.queued) {
-        request->complete(request, status, status == ASTER_OK ? &ordering.reply.decision : NULL,
-                          status == ASTER_OK ? NULL : &error);
-        aster_reply_fini(&ordering.reply);
-        atomic_fetch_sub(&ordering.stripe->unanswered, 1);
-    }
+    struct memory_stripe *stripe = memory_stripe_of(memory, aster_siphash(&memory->key, operation->resource));
+    atomic_fetch_add(&stripe->unanswered, 1);
+    aster_memory_stripe_leave_request(memory, stripe, request);
 }

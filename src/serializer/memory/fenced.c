@@ -49,7 +49,7 @@ static __attribute__((noinline)) aster_status refuse_and_unlock(struct memory *m
     if (status == ASTER_OK) {
         refuse(memory, stripe, hash, fence, writer, &refused);
     }
-    pthread_mutex_unlock(&stripe->mutex);
+    aster_memory_stripe_unlock(memory, stripe);
     if (status == ASTER_OK) {
         *verdict = refused;
     }
@@ -63,13 +63,13 @@ aster_status aster_memory_mutate_fenced(void *self, const struct aster_fence *fe
     struct memory *memory = self;
     uint64_t hash = aster_siphash(&memory->key, fence->resource);
     struct memory_stripe *stripe = memory_stripe_of(memory, hash);
-    pthread_mutex_lock(&stripe->mutex);
+    aster_memory_stripe_lock(stripe);
     const struct aster_verdict found = aster_table_fence_hashed(stripe->table, hash, fence, writer);
     if (found.reason != ASTER_REASON_NONE || stripe->closed) {
         return refuse_and_unlock(memory, stripe, hash, fence, writer, verdict, error);
     }
     aster_status status = mutation(NULL, user);
-    pthread_mutex_unlock(&stripe->mutex);
+    aster_memory_stripe_unlock(memory, stripe);
     if (status != ASTER_OK) {
         return aster_error_set(error, status, "the mutation failed: %s", aster_status_name(status));
     }

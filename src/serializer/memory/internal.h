@@ -46,10 +46,24 @@ struct memory_outbox {
     struct memory_waiter **tail;
 };
 
+/* A cancel that met a locked stripe. */
+struct memory_cancel {
+    const struct aster_request *request;
+    struct memory_cancel *next;
+};
+
+/* What a stripe owes to those who met it locked, see stripe.c. */
+enum memory_duty { MEMORY_DUTY_TIMERS = 1, MEMORY_DUTY_CLOSE = 2 };
+
 struct memory_stripe {
     _Alignas(128) pthread_mutex_t mutex; /* 128: neighbours share no pair of cache lines, which are fetched together */
     struct aster_table *table;
-    bool closed;
+    struct aster_request *inbox;        /* under the lock: mail taken in, oldest first */
+    _Atomic(struct aster_request *) mail; /* requests that met the stripe locked, newest first */
+    _Atomic(struct memory_cancel *) cancels;
+    _Atomic(unsigned) duties;             /* memory_duty */
+    _Atomic(size_t) work;                 /* of all these; 0 = whoever unlocks is done */
+    _Atomic(bool) closed;
     _Atomic(size_t) waiting;    /* changed under the lock, read without it to skip stripes where nobody waits */
     _Atomic(size_t) unanswered; /* requests taken and not completed */
     struct memory_links queues;
@@ -85,11 +99,25 @@ static inline struct memory_stripe *memory_stripe_of(const struct memory *memory
     return &memory->stripes[(hash >> 32) & memory->stripe_mask]; /* the table uses the low half */
 }
 
+/* stripe.c. Those who may block lock; those who must not try, and leave their work to whoever holds the lock. */
+void aster_memory_stripe_lock(struct memory_stripe *stripe);
+/* Unlock, and do what was left meanwhile, unless somebody else has the lock by then and will. */
+void aster_memory_stripe_unlock(struct memory *memory, struct memory_stripe *stripe);
+void aster_memory_stripe_leave_request(struct memory *memory, struct memory_stripe *stripe,
+                                       struct aster_request *request);
+void aster_memory_stripe_leave_cancel(struct memory *memory, struct memory_stripe *stripe,
+                                      const struct aster_request *request);
+/* Run the timers that are due; the instant of the next one, or INT64_MAX when there is none or another will do it. */
+int64_t aster_memory_stripe_run_timers(struct memory *memory, struct memory_stripe *stripe);
+void aster_memory_stripe_close(struct memory *memory, struct memory_stripe *stripe);
+
 /* decide.c: the stripe's lock is held by the caller. Apply one operation, keep the counts, write the history. */
 aster_status aster_memory_apply(struct memory *memory, struct memory_stripe *stripe,
                                 const struct aster_operation *operation, int64_t now_ns,
                                 struct aster_table_result *result, struct aster_error *error);
 void aster_memory_submit(void *self, struct aster_request *request);
+/* With the stripe locked: order the request, unlock, and tell. Only the mutex is unlocked, no work is looked for. */
+void aster_memory_order(struct memory *memory, struct memory_stripe *stripe, struct aster_request *request);
 /* Take over the floor that other stripes may have raised. */
 void aster_memory_learn_floor(struct memory *memory, struct memory_stripe *stripe);
 
@@ -108,6 +136,8 @@ void aster_memory_outbox_init(struct memory_outbox *outbox);
 /* Without any lock. */
 void aster_memory_outbox_send(struct memory_stripe *stripe, struct memory_outbox *outbox);
 void aster_memory_cancel(void *self, struct aster_request *request);
+void aster_memory_cancel_locked(struct memory *memory, struct memory_stripe *stripe,
+                                const struct aster_request *request, struct memory_outbox *outbox);
 
 /* alarm.c. start(): make sure that somebody will run what is due. Errors: ASTER_ERR_IO. */
 aster_status aster_memory_alarm_start(struct memory *memory, struct aster_error *error);

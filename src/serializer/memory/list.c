@@ -62,10 +62,10 @@ aster_status aster_memory_list(void *self, struct aster_bytes prefix, aster_visi
     struct listing listing = {.memory = memory, .prefix = prefix};
     for (size_t i = 0; i <= memory->stripe_mask && !listing.failed; i++) {
         struct memory_stripe *stripe = &memory->stripes[i];
-        pthread_mutex_lock(&stripe->mutex);
+        aster_memory_stripe_lock(stripe);
         listing.now_ns = aster_clock_now_ns(&memory->clock);
         aster_table_visit(stripe->table, listing.now_ns, collect, &listing);
-        pthread_mutex_unlock(&stripe->mutex);
+        aster_memory_stripe_unlock(memory, stripe);
     }
     if (!listing.failed && listing.count > 0) {
         qsort(listing.rows, listing.count, sizeof listing.rows[0], by_name);

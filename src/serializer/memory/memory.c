@@ -8,35 +8,12 @@
 #define STRIPES_MAX 4096
 #define POLL_NS 1000000
 
-static void for_every_stripe(struct memory *memory, aster_status waiters_get,
-                                     void (*change)(struct memory *memory, struct memory_stripe *stripe))
-{
-    for (size_t i = 0; i <= memory->stripe_mask; i++) {
-        struct memory_stripe *stripe = &memory->stripes[i];
-        struct memory_outbox outbox;
-        aster_memory_outbox_init(&outbox);
-        pthread_mutex_lock(&stripe->mutex);
-        change(memory, stripe);
-        aster_memory_waiters_answer_all(memory, stripe, waiters_get, &outbox);
-        pthread_mutex_unlock(&stripe->mutex);
-        aster_memory_outbox_send(stripe, &outbox);
-    }
-}
-
-static void close_stripe(struct memory *memory, struct memory_stripe *stripe)
-{
-    (void)memory;
-    stripe->closed = true;
-}
-
-static void restart_stripe(struct memory *memory, struct memory_stripe *stripe)
-{
-    aster_table_restart(stripe->table, aster_clock_now_ns(&memory->clock));
-}
-
 static void memory_close(void *self)
 {
-    for_every_stripe(self, ASTER_ERR_CLOSED, close_stripe);
+    struct memory *memory = self;
+    for (size_t i = 0; i <= memory->stripe_mask; i++) {
+        aster_memory_stripe_close(memory, &memory->stripes[i]);
+    }
 }
 
 static size_t unanswered(const struct memory *memory)
@@ -198,6 +175,15 @@ aster_status aster_memory_restart(struct aster_serializer *serializer, struct as
         return aster_error_set(error, ASTER_ERR_INVALID, "a %s serializer is no memory serializer: only that one can be "
                                "restarted in place", aster_serializer_name(serializer));
     }
-    for_every_stripe(memory, ASTER_ERR_CLOSED, restart_stripe);
+    for (size_t i = 0; i <= memory->stripe_mask; i++) {
+        struct memory_stripe *stripe = &memory->stripes[i];
+        struct memory_outbox outbox;
+        aster_memory_outbox_init(&outbox);
+        aster_memory_stripe_lock(stripe);
+        aster_table_restart(stripe->table, aster_clock_now_ns(&memory->clock));
+        aster_memory_waiters_answer_all(memory, stripe, ASTER_ERR_CLOSED, &outbox);
+        aster_memory_stripe_unlock(memory, stripe);
+        aster_memory_outbox_send(stripe, &outbox);
+    }
     return ASTER_OK;
 }

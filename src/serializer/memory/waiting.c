@@ -284,30 +284,28 @@ static struct memory_waiter *find_waiter(const struct memory_stripe *stripe, con
     return NULL;
 }
 
+void aster_memory_cancel_locked(struct memory *memory, struct memory_stripe *stripe,
+                                const struct aster_request *request, struct memory_outbox *outbox)
+{
+    struct memory_waiter *waiter = find_waiter(stripe, request);
+    if (waiter == NULL) {
+        return;
+    }
+    struct memory_queue *queue = waiter->queue;
+    answer(memory, stripe, waiter, ASTER_ERR_CANCELLED, outbox);
+    if (queue->first == NULL) {
+        queue_destroy(stripe, queue);
+    }
+}
+
 void aster_memory_cancel(void *self, struct aster_request *request)
 {
     struct memory *memory = self;
     /* The request may be gone already, so its resource cannot be read to find the stripe. */
     for (size_t i = 0; i <= memory->stripe_mask; i++) {
         struct memory_stripe *stripe = &memory->stripes[i];
-        if (atomic_load(&stripe->waiting) == 0) {
-            continue;
-        }
-        struct memory_outbox outbox;
-        aster_memory_outbox_init(&outbox);
-        pthread_mutex_lock(&stripe->mutex);
-        struct memory_waiter *waiter = find_waiter(stripe, request);
-        if (waiter != NULL) {
-            struct memory_queue *queue = waiter->queue;
-            answer(memory, stripe, waiter, ASTER_ERR_CANCELLED, &outbox);
-            if (queue->first == NULL) {
-                queue_destroy(stripe, queue);
-            }
-        }
-        pthread_mutex_unlock(&stripe->mutex);
-        aster_memory_outbox_send(stripe, &outbox);
-        if (waiter != NULL) {
-            return;
+        if (atomic_load(&stripe->waiting) > 0 || atomic_load(&stripe->work) > 0) {
+            aster_memory_stripe_leave_cancel(memory, stripe, request);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "platform/thread.h"
 #include "engine/client_operation.h"
 #include "serializer/sqlite/batch.h"
 #include "serializer/sqlite/queue.h"
@@ -370,7 +371,7 @@ static aster_status start(struct aster_worker *worker, struct aster_error *error
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&worker->thread, NULL, work, worker);
+    int code = aster_thread_start(&worker->thread, work, worker);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code != 0) {
         return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot start the thread that writes to the store");
