@@ -4,23 +4,6 @@
 #include "serializer/sqlite/guard.h"
 #include "serializer/sqlite/store.h"
 
-/* The mutations that the calling thread is inside of; one frame per store. */
-struct frame {
-    const struct aster_store *store;
-    const struct frame *outer;
-};
-
-static _Thread_local const struct frame *innermost;
-
-bool aster_store_is_inside(const struct aster_store *store)
-{
-    const struct frame *frame = innermost;
-    while (frame != NULL && frame->store != store) {
-        frame = frame->outer;
-    }
-    return frame != NULL;
-}
-
 /* Inside a mutation the transaction is not the user's to end, and Aster's tables are not theirs to change. */
 static int authorize_statement(void *user, int action, const char *first, const char *second, const char *database,
                                const char *trigger)
@@ -97,13 +80,10 @@ static aster_status run_mutation(struct aster_store *store, const struct aster_f
         aster_connection_rollback(connection);
         return aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for the fence: nothing was applied");
     }
-    const struct frame frame = {store, innermost};
-    innermost = &frame;
     store->in_mutation = true;
     aster_status status = mutation(connection->db, user);
     reset_statements(connection->db);
     store->in_mutation = false;
-    innermost = frame.outer;
     aster_guard_withdraw(store->guard, fence->resource);
     if (status != ASTER_OK) {
         aster_connection_rollback(connection);
@@ -178,10 +158,7 @@ aster_status aster_store_mutate(void *self, const struct aster_fence *fence, str
                                 struct aster_error *error)
 {
     struct aster_store *store = self;
-    aster_status status = aster_store_check_caller(store, error);
-    if (status == ASTER_OK) {
-        status = aster_resource_check(fence->resource, error);
-    }
+    aster_status status = aster_resource_check(fence->resource, error);
     if (status == ASTER_OK) {
         status = aster_identity_check(fence->holder, "holder of the fence", error);
     }

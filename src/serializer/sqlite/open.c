@@ -12,58 +12,30 @@
 #include "serializer/sqlite/store.h"
 #include "serializer/sqlite/worker.h"
 
-aster_status aster_store_check_caller(const struct aster_store *store, struct aster_error *error)
-{
-    if (!aster_fork_is_same(store->fork_generation)) {
-        return aster_error_set(error, ASTER_ERR_FORKED,
-                               "the store was opened by the parent process: a child may open it after exec()");
-    }
-    if (aster_store_is_inside(store)) {
-        return aster_error_set(error, ASTER_ERR_REENTRANT,
-                               "called from inside a mutation of the same store: use the sqlite3 * it was given, or "
-                               "call after it has returned");
-    }
-    return ASTER_OK;
-}
-
+/* That the caller is the process that opened the store, and not inside one of its mutations, is checked once for every
+ * kind of serializer: src/serializer/serializer.c. */
 static void submit(void *self, struct aster_request *request)
 {
-    struct aster_store *store = self;
-    struct aster_error error = ASTER_ERROR_INIT;
-    aster_status status = aster_store_check_caller(store, &error);
-    if (status != ASTER_OK) {
-        request->complete(request, status, NULL, &error);
-        return;
-    }
+    const struct aster_store *store = self;
     aster_worker_submit(store->worker, request);
-}
-
-/* In a forked child there is no worker, and its mutexes may be locked for ever. */
-static bool is_own(const struct aster_store *store)
-{
-    return aster_fork_is_same(store->fork_generation);
 }
 
 static void cancel(void *self, struct aster_request *request)
 {
-    struct aster_store *store = self;
-    if (is_own(store)) {
-        aster_worker_cancel(store->worker, request);
-    }
+    const struct aster_store *store = self;
+    aster_worker_cancel(store->worker, request);
 }
 
 static void close_store(void *self)
 {
-    struct aster_store *store = self;
-    if (is_own(store)) {
-        aster_worker_close(store->worker);
-    }
+    const struct aster_store *store = self;
+    aster_worker_close(store->worker);
 }
 
 static aster_status wait_answered(void *self, int64_t timeout_ms)
 {
-    struct aster_store *store = self;
-    return is_own(store) ? aster_worker_wait(store->worker, timeout_ms) : ASTER_OK;
+    const struct aster_store *store = self;
+    return aster_worker_wait(store->worker, timeout_ms);
 }
 
 static void free_store(struct aster_store *store)
@@ -82,12 +54,7 @@ static void free_store(struct aster_store *store)
 
 static void destroy(void *self)
 {
-    struct aster_store *store = self;
-    /* A child must not touch the parent's connections: closing them would act on files and shared memory that the
-     * parent uses. It keeps the memory until it ends or calls exec. */
-    if (is_own(store)) {
-        free_store(store);
-    }
+    free_store(self);
 }
 
 static const struct aster_serializer_ops ops = {

@@ -34,13 +34,9 @@ aster_status aster_store_list(void *self, struct aster_bytes prefix, aster_visit
                               struct aster_error *error)
 {
     struct aster_store *store = self;
-    aster_status status = aster_store_check_caller(store, error);
-    if (status != ASTER_OK) {
-        return status;
-    }
     struct listing listing = {store->clock, visit, user};
     pthread_mutex_lock(&store->read_mutex);
-    status = begin(store, error);
+    aster_status status = begin(store, error);
     if (status == ASTER_OK) {
         const struct aster_row_reader reader = {&store->read_connection, &store->read_arena, store->clock,
                                                 store->boot_id};
@@ -55,12 +51,8 @@ aster_status aster_store_history(void *self, const struct aster_history_query *q
                                  void *user, struct aster_error *error)
 {
     struct aster_store *store = self;
-    aster_status status = aster_store_check_caller(store, error);
-    if (status != ASTER_OK) {
-        return status;
-    }
     pthread_mutex_lock(&store->read_mutex);
-    status = begin(store, error);
+    aster_status status = begin(store, error);
     if (status == ASTER_OK) {
         status = aster_audit_read(&store->read_connection, query, store->options.history_max, visit, user, error);
         aster_connection_rollback(&store->read_connection);

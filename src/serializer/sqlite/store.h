@@ -38,12 +38,6 @@ struct aster_store {
     struct aster_arena read_arena;
 };
 
-/* Is the calling thread inside a mutation of this store? */
-bool aster_store_is_inside(const struct aster_store *store);
-
-/* ASTER_OK when this process may use the store from here, else ASTER_ERR_FORKED or ASTER_ERR_REENTRANT. */
-aster_status aster_store_check_caller(const struct aster_store *store, struct aster_error *error);
-
 /* Slots of the vtable; see aster/sys/serializer.h. */
 aster_status aster_store_mutate(void *self, const struct aster_fence *fence, struct aster_bytes writer,
                                 aster_mutation mutation, void *user, struct aster_verdict *verdict,

@@ -1,13 +1,12 @@
 #include "serializer/sqlite/worker.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "platform/thread.h"
 #include "engine/client_operation.h"
+#include "platform/thread.h"
 #include "serializer/sqlite/batch.h"
 #include "serializer/sqlite/queue.h"
 #include "serializer/sqlite/schema.h"
@@ -364,15 +363,9 @@ static aster_status open_store(struct aster_worker *worker, struct aster_error *
     return status;
 }
 
-/* The program's signal handlers must not run on this thread. */
 static aster_status start(struct aster_worker *worker, struct aster_error *error)
 {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = aster_thread_start(&worker->thread, work, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code != 0) {
         return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot start the thread that writes to the store");
     }
