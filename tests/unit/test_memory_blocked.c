@@ -173,16 +173,13 @@ static void cancel_and_close_do_not_wait_for_a_closure(void **state)
     unblock(&blocked);
     assert_int_equal(first.status, ASTER_ERR_CANCELLED);
     assert_int_equal(second.count, 0);
-    struct blocked again = blocked;
-    sem_init(&again.inside, 0, 0);
-    sem_init(&again.go_on, 0, 0);
-    assert_int_equal(pthread_create(&again.thread, NULL, write_slowly, &again), 0);
-    sem_wait(&again.inside);
-    aster_serializer_close(again.serializer);
-    unblock(&again);
+    assert_int_equal(pthread_create(&blocked.thread, NULL, write_slowly, &blocked), 0);
+    sem_wait(&blocked.inside);
+    aster_serializer_close(blocked.serializer);
+    unblock(&blocked);
     assert_int_equal(second.count, 1);
     assert_int_equal(second.status, ASTER_ERR_CLOSED);
-    close_blocked(&again);
+    close_blocked(&blocked);
 }
 
 /* The one renewing thread serves every lease: those of other stripes must not miss their limit. */
