@@ -1,0 +1,82 @@
+/* `aster check`: is this fence current? */
+#include <inttypes.h>
+
+#include "cli/carried.h"
+#include "cli/output.h"
+#include "cli/store.h"
+
+struct arguments {
+    struct aster_carried_options carried;
+};
+
+static const struct arguments defaults = {ASTER_CARRIED_OPTIONS_INIT};
+
+static const struct aster_option options[] = {ASTER_CARRIED_OPTION_ROWS(struct arguments), ASTER_OPTION_END};
+
+static struct aster_verdict judge(const struct aster_snapshot *snapshot, const struct aster_fence *fence)
+{
+    struct aster_row row = aster_row_absent(0);
+    row.epoch = snapshot->epoch;
+    row.held = snapshot->held;
+    row.holder = snapshot->holder;
+    return aster_fence_verdict(&row, snapshot->resource, fence, fence->holder);
+}
+
+static int report(const struct aster_cli *cli, const struct aster_snapshot *snapshot, struct aster_verdict verdict)
+{
+    bool current = verdict.reason == ASTER_REASON_NONE;
+    if (cli->json) {
+        int failed = aster_json_print(
+            json_pack("{s:b, s:s?, s:I, s:I, s:o}", "current", current, "reason",
+                      current ? NULL : aster_reason_name(verdict.reason), "carried_epoch",
+                      (json_int_t)verdict.carried_epoch, "current_epoch", (json_int_t)verdict.current_epoch, "row",
+                      aster_json_snapshot(snapshot)),
+            JSON_COMPACT, stdout);
+        return failed != ASTER_EXIT_OK ? failed : current ? ASTER_EXIT_OK : ASTER_EXIT_REFUSED;
+    }
+    if (current) {
+        printf("current: epoch %" PRId64 "\n", verdict.current_epoch);
+        return ASTER_EXIT_OK;
+    }
+    fprintf(stderr, "aster %s: %s: carried epoch %" PRId64 ", current epoch %" PRId64 "; stop and acquire again\n",
+            cli->command, aster_reason_name(verdict.reason), verdict.carried_epoch, verdict.current_epoch);
+    return ASTER_EXIT_REFUSED;
+}
+
+static int run(const struct aster_cli *cli, const void *user, int argc, char **argv)
+{
+    const struct arguments *arguments = user;
+    struct aster_carried carried;
+    struct aster_serializer *serializer = NULL;
+    struct aster_reply reply = ASTER_REPLY_INIT;
+    struct aster_error error = ASTER_ERROR_INIT;
+    int code = aster_carried_resolve(cli, argc > 0 ? argv[0] : NULL, &arguments->carried, &carried);
+    if (code == ASTER_EXIT_OK) {
+        code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, NULL, &serializer);
+    }
+    if (code != ASTER_EXIT_OK) {
+        return code;
+    }
+    if (aster_inspect(serializer, carried.fence.resource, &reply, &error) != ASTER_OK) {
+        code = aster_cli_fail(cli, &error);
+    } else {
+        code = report(cli, &reply.decision.snapshot, judge(&reply.decision.snapshot, &carried.fence));
+    }
+    aster_reply_fini(&reply);
+    aster_serializer_destroy(serializer);
+    return code;
+}
+
+const struct aster_command aster_command_check = {
+    .name = "check",
+    .summary = "Tell whether a fence is still the current one",
+    .operands = "[RESOURCE]",
+    .operands_max = 1,
+    .details = "Exit status 0: it was, a moment ago; 77: it is not. It can save useless work, but protects nothing:\n"
+               "the check that protects is the one inside the write (`aster put`, or a guarded table).",
+    .example = "aster run nightly-report -- sh -c 'aster check && make report'",
+    .options = options,
+    .defaults = &defaults,
+    .arguments_size = sizeof defaults,
+    .run = run,
+};

@@ -1,0 +1,181 @@
+/* `aster doctor`: does this machine keep what Aster relies on? */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/output.h"
+#include "cli/store.h"
+#include "platform/files.h"
+#include "platform/host.h"
+
+enum level { LEVEL_OK, LEVEL_WARN, LEVEL_FAIL };
+
+struct doctor {
+    json_t *json; /* array, or NULL for lines */
+    int failed;
+};
+
+static void report(struct doctor *doctor, enum level level, const char *check, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void report(struct doctor *doctor, enum level level, const char *check, const char *format, ...)
+{
+    static const char *const names[] = {"OK", "WARN", "FAIL"};
+    char text[768];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    doctor->failed += level == LEVEL_FAIL;
+    if (doctor->json != NULL) {
+        json_array_append_new(doctor->json,
+                              json_pack("{s:s, s:s, s:s}", "check", check, "level", names[level], "text", text));
+    } else {
+        printf("%-5s %-12s %s\n", names[level], check, text);
+    }
+}
+
+static void check_clock(struct doctor *doctor)
+{
+    struct timespec step;
+    struct timespec boot;
+    struct timespec monotonic;
+    if (clock_getres(CLOCK_BOOTTIME, &step) != 0 || clock_gettime(CLOCK_BOOTTIME, &boot) != 0 ||
+        clock_gettime(CLOCK_MONOTONIC, &monotonic) != 0) {
+        report(doctor, LEVEL_FAIL, "clock", "CLOCK_BOOTTIME does not work here; Aster needs Linux 2.6.39 or later");
+        return;
+    }
+    int64_t suspended_s = boot.tv_sec - monotonic.tv_sec;
+    report(doctor, step.tv_sec == 0 && step.tv_nsec <= 1000000 ? LEVEL_OK : LEVEL_WARN, "clock",
+           "CLOCK_BOOTTIME in steps of %ld ns; this machine was suspended for %" PRId64 " s since it started",
+           step.tv_nsec, suspended_s > 0 ? suspended_s : 0);
+    int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+    if (timer < 0) {
+        report(doctor, LEVEL_FAIL, "timer", "no timer on CLOCK_BOOTTIME: leases cannot be renewed in time");
+        return;
+    }
+    close(timer);
+    report(doctor, LEVEL_OK, "timer", "timers on CLOCK_BOOTTIME work");
+}
+
+static void check_host(struct doctor *doctor)
+{
+    char boot_id[ASTER_BOOT_ID_SIZE];
+    char identity[ASTER_PROCESS_IDENTITY_SIZE];
+    struct aster_error error = ASTER_ERROR_INIT;
+    int number = 0;
+    if (aster_host_boot_id(boot_id, &error) == ASTER_OK) {
+        report(doctor, LEVEL_OK, "boot id", "%s", boot_id);
+    } else {
+        report(doctor, LEVEL_FAIL, "boot id", "%s; mount /proc", error.message);
+    }
+    if (aster_host_process_identity(identity, &error) == ASTER_OK) {
+        report(doctor, LEVEL_OK, "identity", "%s", identity);
+    } else {
+        report(doctor, LEVEL_FAIL, "identity", "%s", error.message);
+    }
+    bool works = prctl(PR_GET_PDEATHSIG, &number) == 0 && prctl(PR_GET_CHILD_SUBREAPER, &number) == 0;
+    report(doctor, works ? LEVEL_OK : LEVEL_FAIL, "aster run",
+           works ? "the kernel can end a command together with its parent"
+                 : "the kernel cannot end a command together with its parent: a crash of aster run would leave it");
+    bool visible = access("/proc/self/stat", R_OK) == 0;
+    report(doctor, visible ? LEVEL_OK : LEVEL_WARN, "processes",
+           visible ? "/proc shows who is left of a command"
+                   : "/proc is not mounted: processes that leave a command's group are not found");
+}
+
+static void check_file(struct doctor *doctor, const char *path)
+{
+    struct stat facts;
+    uint64_t magic = 0;
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (stat(path, &facts) != 0) {
+        report(doctor, LEVEL_OK, "file", "%s is not there yet; the first lease makes it", path);
+        return;
+    }
+    if (facts.st_uid != geteuid()) {
+        report(doctor, LEVEL_WARN, "file", "%s belongs to another user: identities in it are what writers say", path);
+    } else if ((facts.st_mode & 077) != 0) {
+        report(doctor, LEVEL_WARN, "file", "%s has mode %04o: others can read or write it; chmod 600 it unless you share it",
+               path, (unsigned)facts.st_mode & 07777U);
+    } else {
+        report(doctor, LEVEL_OK, "file", "%s is yours alone", path);
+    }
+    if (aster_file_system_magic(path, &magic, &error) != ASTER_OK) {
+        report(doctor, LEVEL_FAIL, "file system", "%s", error.message);
+        return;
+    }
+    const char *network = aster_filesystem_network_name(magic);
+    report(doctor, network == NULL ? LEVEL_OK : LEVEL_FAIL, "file system", "%s%s",
+           network == NULL ? "local" : network,
+           network == NULL ? "" : ": shared between machines, where SQLite's WAL does not work; use a local disk");
+}
+
+static void check_store(struct doctor *doctor, const struct aster_cli *cli)
+{
+    struct aster_store_name name;
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (aster_store_resolve(cli->store, &name, &error) != ASTER_OK) {
+        report(doctor, LEVEL_FAIL, "store", "%s", error.message);
+        return;
+    }
+    if (name.kind == ASTER_STORE_MEMORY) {
+        report(doctor, LEVEL_WARN, "store", "mem: excludes nobody outside one process; use sqlite:PATH");
+        return;
+    }
+    check_file(doctor, name.path);
+    struct aster_serializer *serializer = NULL;
+    struct aster_reply reply = ASTER_REPLY_INIT;
+    if (access(name.path, F_OK) != 0) {
+        return;
+    }
+    int64_t start_ns = aster_clock_now_ns(aster_clock_system());
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, NULL, &serializer);
+    if (code != ASTER_EXIT_OK) {
+        report(doctor, LEVEL_FAIL, "store", "%s cannot be opened; the line on stderr says why", name.text);
+        return;
+    }
+    if (aster_inspect(serializer, aster_text("aster/doctor"), &reply, &error) != ASTER_OK) {
+        report(doctor, LEVEL_FAIL, "store", "%s", error.message);
+    } else {
+        report(doctor, LEVEL_OK, "store", "%s answers in %.1f ms", name.text,
+               (double)(aster_clock_now_ns(aster_clock_system()) - start_ns) / 1e6);
+    }
+    aster_reply_fini(&reply);
+    aster_serializer_destroy(serializer);
+}
+
+static const struct aster_option options[] = {ASTER_OPTION_END};
+
+static int run(const struct aster_cli *cli, const void *arguments, int argc, char **argv)
+{
+    (void)arguments;
+    (void)argc;
+    (void)argv;
+    struct doctor doctor = {cli->json ? json_array() : NULL, 0};
+    check_clock(&doctor);
+    check_host(&doctor);
+    check_store(&doctor, cli);
+    int code = doctor.failed == 0 ? ASTER_EXIT_OK : ASTER_EXIT_FAILED;
+    if (cli->json) {
+        int failed = aster_json_print(doctor.json, JSON_INDENT(1), stdout);
+        return failed != ASTER_EXIT_OK ? failed : code;
+    }
+    return code;
+}
+
+const struct aster_command aster_command_doctor = {
+    .name = "doctor",
+    .summary = "Check that this machine and the store keep what Aster relies on",
+    .operands = "",
+    .details = "Exits 1 when a check fails. It changes nothing.",
+    .example = "aster doctor",
+    .options = options,
+    .run = run,
+};

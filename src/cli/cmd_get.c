@@ -1,0 +1,57 @@
+/* `aster get`: the fenced value of a resource. */
+#include <inttypes.h>
+
+#include "cli/output.h"
+#include "cli/store.h"
+
+static const struct aster_option options[] = {ASTER_OPTION_END};
+
+static int print(const struct aster_cli *cli, const struct aster_snapshot *row)
+{
+    if (cli->json) {
+        return aster_json_print(json_pack("{s:o, s:o, s:I, s:I}", "resource", aster_json_bytes(row->resource), "value",
+                                          aster_json_bytes(row->value), "value_revision",
+                                          (json_int_t)row->value_revision, "epoch", (json_int_t)row->epoch),
+                                JSON_COMPACT, stdout);
+    }
+    if (row->value.size > 0 && fwrite(row->value.data, 1, row->value.size, stdout) != row->value.size) {
+        return ASTER_EXIT_IO;
+    }
+    return ASTER_EXIT_OK;
+}
+
+static int run(const struct aster_cli *cli, const void *arguments, int argc, char **argv)
+{
+    (void)arguments;
+    (void)argc;
+    struct aster_serializer *serializer = NULL;
+    struct aster_reply reply = ASTER_REPLY_INIT;
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (aster_resource_check(aster_text(argv[0]), &error) != ASTER_OK) {
+        return aster_cli_fail(cli, &error);
+    }
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, NULL, &serializer);
+    if (code != ASTER_EXIT_OK) {
+        return code;
+    }
+    if (aster_inspect(serializer, aster_text(argv[0]), &reply, &error) != ASTER_OK) {
+        code = aster_cli_fail(cli, &error);
+    } else {
+        code = print(cli, &reply.decision.snapshot);
+    }
+    aster_reply_fini(&reply);
+    aster_serializer_destroy(serializer);
+    return code;
+}
+
+const struct aster_command aster_command_get = {
+    .name = "get",
+    .summary = "Print the fenced value of a resource, byte for byte",
+    .operands = "RESOURCE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .details = "With --json the value is a string, or {\"base64\": ...} when it is not UTF-8; its revision is beside it.",
+    .example = "aster get nightly-report",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,126 @@
+/* `aster schema print|apply|verify sqlite`: Aster's tables and the triggers that protect a user's table. */
+#include <string.h>
+
+#include "aster/sqlite.h"
+#include "base/error.h"
+#include "cli/schema_file.h"
+#include "cli/store.h"
+
+struct arguments {
+    const char *table;
+    const char *resource;
+};
+
+static const struct arguments defaults = {NULL, NULL};
+
+static const struct aster_option options[] = {
+    {"protect", 'p', ASTER_OPTION_TEXT, "TABLE", "the triggers that let only the current fence write TABLE",
+     offsetof(struct arguments, table), NULL},
+    {"resource", 'r', ASTER_OPTION_TEXT, "NAME", "the resource whose fence that is",
+     offsetof(struct arguments, resource), NULL},
+    ASTER_OPTION_END,
+};
+
+static int print_schema(const struct aster_cli *cli, const char *triggers)
+{
+    (void)cli;
+    fputs(aster_sqlite_schema(), stdout);
+    if (triggers != NULL) {
+        printf("\n%s", triggers);
+    }
+    return ASTER_EXIT_OK;
+}
+
+/* Opening the store makes its tables. */
+static int apply(const struct aster_cli *cli, const char *triggers)
+{
+    struct aster_store_name name;
+    struct aster_serializer *serializer = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    int code = aster_store_open(cli, ASTER_STORE_CREATE, false, &name, &serializer);
+    if (code != ASTER_EXIT_OK) {
+        return code;
+    }
+    aster_serializer_destroy(serializer);
+    if (triggers != NULL && aster_schema_file_apply(name.path, triggers, &error) != ASTER_OK) {
+        return aster_cli_fail(cli, &error);
+    }
+    printf("applied to %s\n", name.text);
+    return ASTER_EXIT_OK;
+}
+
+static int verify(const struct aster_cli *cli, const struct arguments *arguments)
+{
+    struct aster_store_name name;
+    struct aster_serializer *serializer = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    struct aster_schema_report report = {0};
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, &name, &serializer);
+    if (code != ASTER_EXIT_OK) {
+        return code; /* opening checks the version of the tables */
+    }
+    aster_serializer_destroy(serializer);
+    report.json = cli->json ? json_array() : NULL;
+    aster_status status =
+        aster_schema_file_verify(name.path, arguments->table, arguments->resource, &report, &error);
+    if (status != ASTER_OK) {
+        json_decref(report.json);
+        return aster_cli_fail(cli, &error);
+    }
+    if (cli->json) {
+        code = aster_json_print(json_pack("{s:s, s:b, s:o}", "store", name.text, "intact", report.broken == 0,
+                                          "tables", report.json),
+                                JSON_COMPACT, stdout);
+    } else {
+        printf("OK    Aster's tables are of the right version\n");
+        if (report.checked == 0) {
+            printf("OK    no table is protected; `aster schema apply sqlite --protect TABLE --resource NAME` does it\n");
+        }
+    }
+    return code != ASTER_EXIT_OK ? code : report.broken == 0 ? ASTER_EXIT_OK : ASTER_EXIT_FAILED;
+}
+
+static int run(const struct aster_cli *cli, const void *user, int argc, char **argv)
+{
+    (void)argc;
+    const struct arguments *arguments = user;
+    struct aster_error error = ASTER_ERROR_INIT;
+    char *triggers = NULL;
+    if (strcmp(argv[1], "sqlite") != 0) {
+        return aster_cli_usage(cli, "this build has a schema for sqlite only");
+    }
+    if ((arguments->table == NULL) != (arguments->resource == NULL)) {
+        return aster_cli_usage(cli, "--protect TABLE and --resource NAME belong together");
+    }
+    if (arguments->table != NULL && aster_sqlite_protect_sql(arguments->table, aster_text(arguments->resource),
+                                                             &triggers, &error) != ASTER_OK) {
+        return aster_cli_fail(cli, &error);
+    }
+    int code;
+    if (strcmp(argv[0], "print") == 0) {
+        code = print_schema(cli, triggers);
+    } else if (strcmp(argv[0], "apply") == 0) {
+        code = apply(cli, triggers);
+    } else if (strcmp(argv[0], "verify") == 0) {
+        code = verify(cli, arguments);
+    } else {
+        code = aster_cli_usage(cli, "a schema can be printed, applied or verified");
+    }
+    sqlite3_free(triggers);
+    return code;
+}
+
+const struct aster_command aster_command_schema = {
+    .name = "schema",
+    .summary = "Print, apply or verify the SQL of a store and of protected tables",
+    .operands = "print|apply|verify sqlite",
+    .operands_min = 2,
+    .operands_max = 2,
+    .words = "print apply verify",
+    .details = "verify exits 1 when a trigger of a protected table is missing or was altered.",
+    .example = "aster schema print sqlite --protect invoice --resource billing | sqlite3 shop.db",
+    .options = options,
+    .defaults = &defaults,
+    .arguments_size = sizeof defaults,
+    .run = run,
+};

@@ -1,0 +1,28 @@
+#include <string.h>
+
+#include "cli/command.h"
+
+void aster_help_command(const struct aster_command *command, FILE *out)
+{
+    fprintf(out, "aster %s %s%s\n\n%s.\n", command->name, command->operands,
+            command->options[0].name != NULL ? " [OPTIONS]" : "", command->summary);
+    if (command->details != NULL) {
+        fprintf(out, "\n%s\n", command->details);
+    }
+    fputs("\nOptions:\n", out);
+    aster_options_help(command->options, out);
+    aster_options_help(aster_common_options, out);
+    fprintf(out, "\nExample:\n  %s\n", command->example);
+}
+
+void aster_help_program(FILE *out)
+{
+    fputs("aster: leases with a fence. A worker that lost its lease cannot write any more.\n\n", out);
+    for (size_t i = 0; aster_commands[i] != NULL; i++) {
+        fprintf(out, "  %-12s%s\n", aster_commands[i]->name, aster_commands[i]->summary);
+    }
+    fputs("\n`aster COMMAND --help` explains a command and shows an example. Start here:\n"
+          "  aster demo\n"
+          "  aster run nightly-report -- sh -c 'echo \"epoch $ASTER_EPOCH\"'\n",
+          out);
+}

@@ -1,0 +1,35 @@
+/* Which store a command talks to. */
+#ifndef CLI_STORE_H
+#define CLI_STORE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+
+#define ASTER_STORE_PATH_MAX 4096
+
+enum aster_store_kind { ASTER_STORE_MEMORY = 1, ASTER_STORE_SQLITE = 2 };
+
+/* The store named by --store, ASTER_STORE or the default, as an absolute name that works from any directory. */
+struct aster_store_name {
+    enum aster_store_kind kind;
+    bool is_default;                      /* nobody named one */
+    char text[ASTER_STORE_PATH_MAX + 16]; /* "sqlite:/abs/path" or "mem:" */
+    const char *path;                     /* inside text; NULL for mem: */
+};
+
+/* Touches no file. Errors: ASTER_ERR_UNSUPPORTED (postgresql:, aster:), ASTER_ERR_INVALID, ASTER_ERR_IO. */
+aster_status aster_store_resolve(const char *store, struct aster_store_name *name, struct aster_error *error);
+
+enum aster_store_mode {
+    ASTER_STORE_MUST_EXIST, /* reading: a missing file is an error that says how one is made */
+    ASTER_STORE_CREATE
+};
+
+/* Resolve and open; says on stderr what is wrong. Returns an exit status; *serializer is the caller's to destroy. A
+ * command that ends with its own process cannot use mem:, so it is refused unless `own_process`. `name` optional. */
+int aster_store_open(const struct aster_cli *cli, enum aster_store_mode mode, bool own_process,
+                     struct aster_store_name *name, struct aster_serializer **serializer);
+
+#endif
