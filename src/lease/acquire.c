@@ -18,15 +18,16 @@ static bool may_still_wait(const struct aster_lease *lease, int64_t now_ns)
     return !lease->abandoned && now_ns < lease->wait_until_ns;
 }
 
-/* first_sent_ns = 0 asks for a new id; an ambiguous attempt is repeated under its own. */
+/* A new id, unless an earlier attempt may have been applied: then only its own id can tell. */
 void lease_acquire_begin(struct aster_lease *lease, struct outbox *outbox)
 {
     struct aster_operation *operation = &lease->main.request.operation;
     int64_t now_ns = aster_clock_now_ns(lease->clock);
     operation->kind = ASTER_OP_ACQUIRE;
+    operation->flags = lease->acquire_flags;
     operation->ttl_ms = lease->plan.ttl_ms;
     operation->epoch = 0;
-    if (lease->first_sent_ns == 0) {
+    if (!lease->ambiguous) {
         lease_runtime_random_id(lease->runtime, operation->request_id);
         lease->first_sent_ns = now_ns;
     }
@@ -57,21 +58,22 @@ void lease_acquire_abandon(struct aster_lease *lease, aster_status outcome, stru
     lease->outcome = outcome;
     lease_set_status(lease, ASTER_LEASE_NOT_GRANTED, ASTER_LEASE_REASON_NONE);
     lease_request_give_back(&lease->main, outbox);
-    if (lease->main.in_flight) {
-        lease_timer_set(lease, NEVER); /* its answer decides whether there is a grant to release */
-    } else if (lease->phase == PHASE_CONFIRM) {
+    if (lease->phase == PHASE_CONFIRM) {
         lease_release_begin(lease, outbox);
-    } else if (lease->first_sent_ns == 0) {
+    } else if (lease->main.in_flight) {
+        lease_timer_set(lease, NEVER); /* its answer decides whether there is a grant to release */
+    } else if (!lease->ambiguous) {
         lease_end(lease, ASTER_LEASE_NOT_GRANTED, ASTER_LEASE_REASON_NONE);
-    } /* else an ambiguous attempt waits for its repetition, to learn of a grant and release it */
+    } /* else its repetition is on the timer, to learn of a grant and release it */
 }
 
 static void granted(struct aster_lease *lease, const struct aster_decision *decision, struct outbox *outbox)
 {
     int64_t now_ns = aster_clock_now_ns(lease->clock);
+    lease->ambiguous = false;
     lease->fence.epoch = decision->epoch;
     lease->lapse_ns = aster_add_saturated(now_ns, ttl_ns(lease));
-    if (aster_reply_set(&lease->grant, decision) != ASTER_OK) {
+    if (aster_reply_set(&lease->grant, decision) != ASTER_OK && !lease->abandoned) {
         aster_error_set(&lease->last_error, ASTER_ERR_NOMEM, "out of memory for the grant: it is released again");
         lease_acquire_abandon(lease, ASTER_ERR_NOMEM, outbox);
     }
@@ -90,7 +92,7 @@ static void granted(struct aster_lease *lease, const struct aster_decision *deci
 static void denied(struct aster_lease *lease, const struct aster_decision *decision)
 {
     int64_t now_ns = aster_clock_now_ns(lease->clock);
-    lease->first_sent_ns = 0;
+    lease->ambiguous = false;
     if (aster_reply_set(&lease->grant, decision) != ASTER_OK) {
         aster_error_set(&lease->last_error, ASTER_ERR_NOMEM, "out of memory for the denial");
         not_granted(lease, ASTER_ERR_NOMEM);
@@ -111,31 +113,34 @@ static void denied(struct aster_lease *lease, const struct aster_decision *decis
     lease_timer_set(lease, now_ns + delay_ns < lease->wait_until_ns ? now_ns + delay_ns : lease->wait_until_ns);
 }
 
-/* An acquire that failed. What may have been applied is repeated under the same id, what was not under a new one. */
+/* An acquire that failed. Once an attempt may have been applied, every repetition has its id until a decision comes:
+ * under another id the candidate would be denied by its own grant. */
 static void acquire_failed(struct aster_lease *lease, aster_status status, const struct aster_error *error)
 {
     int64_t now_ns = aster_clock_now_ns(lease->clock);
-    bool ambiguous = status == ASTER_ERR_INDETERMINATE;
-    bool gave_back = lease->main.given_back && status == ASTER_ERR_CANCELLED;
-    int64_t give_up_ns = aster_add_saturated(lease->first_sent_ns, lease->timeout_ns);
-    bool retry = ambiguous && now_ns < (lease->abandoned ? lease->lapse_ns : give_up_ns);
+    bool transient = lease_status_is_transient(status);
+    lease->ambiguous = lease->ambiguous || status == ASTER_ERR_INDETERMINATE;
+    if (status == ASTER_ERR_CANCELLED) {
+        status = ASTER_ERR_TIMEOUT; /* given back at its deadline */
+    }
+    bool retry = lease->ambiguous && now_ns < lease->lapse_ns;
     if (!lease->abandoned) {
-        lease_note_error(lease, gave_back ? ASTER_ERR_TIMEOUT : status, error);
-        retry = retry || (lease_status_is_transient(status) && may_still_wait(lease, now_ns));
+        lease_note_error(lease, status, error);
+        bool may_ask = lease->ambiguous && now_ns < aster_add_saturated(lease->first_sent_ns, lease->timeout_ns);
+        if (!may_ask && !may_still_wait(lease, now_ns)) {
+            lease->abandoned = true;
+            lease->outcome = lease->ambiguous ? ASTER_ERR_INDETERMINATE : status;
+        }
+        retry = retry || !lease->abandoned;
     }
-    if (!ambiguous) {
-        lease->first_sent_ns = 0;
+    if (!transient || !retry) {
+        not_granted(lease, lease->abandoned ? lease->outcome : status);
+        return;
     }
-    if (retry) {
-        lease_timer_set(lease, now_ns + lease_next_retry(lease, POLL_FIRST_NS, POLL_LAST_NS));
-    } else if (ambiguous && !lease->abandoned) {
-        lease->abandoned = true; /* go on behind the scenes until it is known, or has lapsed */
-        lease->outcome = status;
+    if (lease->abandoned) { /* go on behind the scenes until it is known, or has lapsed */
         lease_set_status(lease, ASTER_LEASE_NOT_GRANTED, ASTER_LEASE_REASON_NONE);
-        lease_timer_set(lease, now_ns + lease_next_retry(lease, POLL_FIRST_NS, POLL_LAST_NS));
-    } else {
-        not_granted(lease, gave_back ? ASTER_ERR_TIMEOUT : status);
     }
+    lease_timer_set(lease, now_ns + lease_next_retry(lease, POLL_FIRST_NS, POLL_LAST_NS));
 }
 
 static void confirm_failed(struct aster_lease *lease, aster_status status, const struct aster_error *error,

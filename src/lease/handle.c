@@ -46,9 +46,7 @@ aster_status lease_create(struct aster_runtime *runtime, struct aster_serializer
     made->event_fd = -1;
     bind_request(made, &made->main);
     bind_request(made, &made->release);
-    if (options->take_over_own) {
-        made->main.request.operation.flags = ASTER_OP_TAKE_OVER_OWN;
-    }
+    made->acquire_flags = options->take_over_own ? ASTER_OP_TAKE_OVER_OWN : 0;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

@@ -56,6 +56,8 @@ struct aster_lease {
     enum lease_phase phase;
     bool quiesced;
     bool abandoned;        /* nobody wants the grant any more: release it when it comes */
+    bool ambiguous;        /* an acquire may have been applied: only a decision under the same id tells */
+    uint32_t acquire_flags;
     int64_t limit_ns;      /* the self-limit, also while no fence is supplied */
     int64_t lapse_ns;      /* from then on the serializer has forgotten whatever it may have granted */
     int64_t wait_until_ns; /* of the acquire */
@@ -136,9 +138,12 @@ static inline bool outbox_is_full(const struct outbox *outbox)
 }
 
 /* runtime.c */
-struct aster_runtime *lease_runtime_default(struct aster_error *error);
+aster_status lease_runtime_default(struct aster_runtime **runtime, struct aster_error *error);
 void lease_runtime_lock(struct aster_runtime *runtime);
-void lease_runtime_unlock(struct aster_runtime *runtime, struct outbox *outbox); /* and do what is due, see there */
+/* Unlock, then send what is in the outbox (may be NULL), free the dead and, with a virtual clock, run callbacks. */
+void lease_runtime_unlock(struct aster_runtime *runtime, struct outbox *outbox);
+/* The same on a serializer's thread, which must not be the one to give up the last reference to its serializer. */
+void lease_runtime_unlock_in_answer(struct aster_runtime *runtime, struct outbox *outbox);
 void lease_runtime_random_id(struct aster_runtime *runtime, unsigned char id[ASTER_REQUEST_ID_SIZE]);
 int64_t lease_runtime_jitter(struct aster_runtime *runtime, int64_t value); /* +- a quarter */
 

@@ -91,10 +91,15 @@ static aster_status create(struct aster_serializer *serializer, struct aster_byt
         return status;
     }
     struct aster_runtime *runtime = options->runtime;
-    if (runtime == NULL && (runtime = lease_runtime_default(error)) == NULL) {
-        return ASTER_ERR_IO;
+    if (runtime == NULL) {
+        status = lease_runtime_default(&runtime, error);
+    } else if (!aster_fork_is_same(runtime->generation)) {
+        status = aster_error_set(error, ASTER_ERR_FORKED,
+                                 "this runtime belongs to the parent process: create one in the child after fork()");
     }
-    status = register_handle(runtime, error);
+    if (status == ASTER_OK) {
+        status = register_handle(runtime, error);
+    }
     if (status != ASTER_OK) {
         return status;
     }
@@ -242,11 +247,13 @@ void aster_lease_report_get(const struct aster_lease *lease, struct aster_lease_
         report->reason = ASTER_LEASE_REASON_FORKED;
         return;
     }
-    struct aster_lease *looked_at = (struct aster_lease *)(uintptr_t)lease;
+    struct outbox outbox;
+    outbox_init(&outbox);
     lease_runtime_lock(lease->runtime);
     int64_t now_ns = aster_clock_now_ns(lease->clock);
-    if (lease->phase == PHASE_HOLD) {
-        lease_renew_timer(looked_at, now_ns, NULL); /* nobody hears HELD past the limit, however late the renewer is */
+    if (lease->phase == PHASE_HOLD && now_ns >= lease->limit_ns) {
+        /* Nobody hears HELD past the limit, however late the renewer is. */
+        lease_renew_timer((struct aster_lease *)(uintptr_t)lease, now_ns, &outbox);
     }
     int64_t limit_ns = atomic_load_explicit(&lease->fence_limit_ns, memory_order_relaxed);
     report->status = lease->status;
@@ -257,7 +264,7 @@ void aster_lease_report_get(const struct aster_lease *lease, struct aster_lease_
     report->renewals = lease->renewals;
     report->renew_errors = lease->renew_errors;
     report->last_error = lease->last_error;
-    lease_runtime_unlock(lease->runtime, NULL);
+    lease_runtime_unlock(lease->runtime, &outbox);
 }
 
 aster_status aster_lease_grant(const struct aster_lease *lease, struct aster_reply *reply, struct aster_error *error)

@@ -61,12 +61,8 @@ static void lose(struct aster_lease *lease)
 void lease_renew_timer(struct aster_lease *lease, int64_t now_ns, struct outbox *outbox)
 {
     if (now_ns >= lease->limit_ns) {
-        if (outbox != NULL) {
-            lease_request_give_back(&lease->main, outbox);
-        }
+        lease_request_give_back(&lease->main, outbox);
         lose(lease);
-    } else if (outbox == NULL) {
-        return; /* only looking whether it is lost */
     } else if (!lease->main.in_flight) {
         lease_renew_send(lease, now_ns, outbox);
     } else if (now_ns >= lease->main.deadline_ns) {

@@ -78,15 +78,27 @@ static void free_dead(struct aster_lease *dead)
     }
 }
 
-void lease_runtime_unlock(struct aster_runtime *runtime, struct outbox *outbox)
+static struct aster_lease *take_dead(struct aster_runtime *runtime)
 {
-    bool wake = !runtime->is_virtual && runtime->timer_count > 0 &&
-                runtime->timers[0]->next_ns < runtime->sleeping_until_ns;
-    if (wake) {
-        runtime->sleeping_until_ns = runtime->timers[0]->next_ns;
-    }
     struct aster_lease *dead = runtime->dead;
     runtime->dead = NULL;
+    return dead;
+}
+
+/* Locked. Once the threads were told to stop their descriptors may be somebody else's. */
+static bool must_wake(struct aster_runtime *runtime)
+{
+    if (runtime->is_virtual || runtime->stopping || runtime->timer_count == 0 ||
+        runtime->timers[0]->next_ns >= runtime->sleeping_until_ns) {
+        return false;
+    }
+    runtime->sleeping_until_ns = runtime->timers[0]->next_ns;
+    return true;
+}
+
+static void unlock(struct aster_runtime *runtime, struct outbox *outbox, struct aster_lease *dead)
+{
+    bool wake = must_wake(runtime);
     pthread_mutex_unlock(&runtime->mutex);
     if (wake) {
         aster_sleeper_wake(&runtime->sleeper);
@@ -101,11 +113,24 @@ void lease_runtime_unlock(struct aster_runtime *runtime, struct outbox *outbox)
     if (runtime->is_virtual) {
         pthread_mutex_lock(&runtime->mutex);
         lease_dispatcher_drain(runtime);
-        dead = runtime->dead;
-        runtime->dead = NULL;
+        dead = take_dead(runtime);
         pthread_mutex_unlock(&runtime->mutex);
         free_dead(dead);
     }
+}
+
+void lease_runtime_unlock(struct aster_runtime *runtime, struct outbox *outbox)
+{
+    unlock(runtime, outbox, take_dead(runtime));
+}
+
+void lease_runtime_unlock_in_answer(struct aster_runtime *runtime, struct outbox *outbox)
+{
+    bool has_threads = !runtime->is_virtual && !runtime->stopping;
+    if (has_threads && runtime->dead != NULL) {
+        pthread_cond_signal(&runtime->callbacks_changed); /* the dispatcher buries them */
+    }
+    unlock(runtime, outbox, has_threads ? NULL : take_dead(runtime));
 }
 
 static void on_timer(struct aster_lease *lease, int64_t now_ns, struct outbox *outbox)
@@ -308,22 +333,25 @@ size_t aster_runtime_handles(const struct aster_runtime *runtime)
     return handles;
 }
 
-struct aster_runtime *lease_runtime_default(struct aster_error *error)
+aster_status lease_runtime_default(struct aster_runtime **runtime, struct aster_error *error)
 {
     static _Atomic(struct aster_runtime *) shared;
     struct aster_runtime *current = atomic_load(&shared);
     if (current != NULL && aster_fork_is_same(current->generation)) {
-        return current;
+        *runtime = current;
+        return ASTER_OK;
     }
     struct aster_runtime *made = NULL;
-    if (aster_runtime_create(NULL, &made, error) != ASTER_OK) {
-        return NULL;
+    aster_status status = aster_runtime_create(NULL, &made, error);
+    if (status != ASTER_OK) {
+        return status;
     }
     if (!atomic_compare_exchange_strong(&shared, &current, made)) {
         aster_runtime_destroy(made);
-        return current; /* another thread was first */
+        made = current; /* another thread was first */
     }
-    return made;
+    *runtime = made;
+    return ASTER_OK;
 }
 
 /* splitmix64 over two streams seeded by the kernel: unique, and cheap enough for 100,000 renewals in a burst. */

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 static size_t copied_size(const struct aster_snapshot *snapshot)
 {
     return snapshot->resource.size + snapshot->holder.size + snapshot->value.size + snapshot->last_holder.size;
@@ -27,7 +29,7 @@ aster_status aster_reply_set(struct aster_reply *reply, const struct aster_decis
     size_t size = copied_size(snapshot);
     char *storage = NULL;
     if (size > 0) {
-        storage = malloc(size);
+        storage = aster_alloc(size);
         if (storage == NULL) {
             return ASTER_ERR_NOMEM;
         }

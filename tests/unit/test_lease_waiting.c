@@ -215,6 +215,83 @@ static void a_reply_that_stays_lost_is_an_error_and_the_grant_is_found_and_relea
     assert_false(lease_world_row(world).held);
 }
 
+/* Once an attempt may have been applied, an attempt that was not says nothing about the first one. */
+static struct fault lose_the_first_reply_then_be_busy(const struct aster_operation *operation, void *user)
+{
+    int *acquires = user;
+    if (operation->kind != ASTER_OP_ACQUIRE) {
+        return (struct fault){FAULT_NONE, 0, 0};
+    }
+    ++*acquires;
+    if (*acquires == 1) {
+        return (struct fault){FAULT_LOSE_REPLY, 0, 0};
+    }
+    return *acquires < 5 ? (struct fault){FAULT_FAIL, ASTER_ERR_BUSY, 0} : (struct fault){FAULT_NONE, 0, 0};
+}
+
+static void a_busy_store_after_a_lost_reply_does_not_make_the_acquire_stumble_over_its_own_grant(void **state)
+{
+    struct lease_world *world = *state;
+    int acquires = 0;
+    faulty_serializer_script(world->path, lose_the_first_reply_then_be_busy, &acquires);
+    struct aster_lease *a = start(world, "A", 0);
+    fake_clock_advance_ms(world->clock, 1000);
+    assert_int_equal(acquires, 5);
+    assert_int_equal(status_of(a), ASTER_LEASE_HELD);
+    assert_int_equal(aster_lease_fence(a)->epoch, 1);
+    aster_lease_destroy(a);
+}
+
+static void a_cancel_between_a_lost_reply_and_a_busy_store_still_frees_the_row(void **state)
+{
+    struct lease_world *world = *state;
+    int acquires = 0;
+    faulty_serializer_script(world->path, lose_the_first_reply_then_be_busy, &acquires);
+    struct aster_lease *a = start(world, "A", 0);
+    aster_lease_cancel(a);
+    aster_lease_destroy(a);
+    assert_true(lease_world_row(world).held);
+    fake_clock_advance_ms(world->clock, 1000);
+    assert_false(lease_world_row(world).held);
+    assert_int_equal(aster_runtime_handles(world->runtime), 0);
+}
+
+static void a_cancel_while_a_late_grant_is_being_confirmed_frees_the_row_at_once(void **state)
+{
+    struct lease_world *world = *state;
+    struct aster_lease *a = lease_world_acquire(world, "A");
+    struct aster_lease *b = start(world, "B", 60000);
+    fake_clock_advance_ms(world->clock, 8000);
+    faulty_serializer_always(world->path, ASTER_OP_RENEW, (struct fault){FAULT_HANG, 0, 0});
+    assert_int_equal(aster_lease_release(a, 1000, NULL, NULL), ASTER_OK);
+    assert_int_equal(status_of(b), ASTER_LEASE_ACQUIRING);
+    assert_true(lease_world_row(world).held);
+    aster_lease_cancel(b);
+    assert_int_equal(status_of(b), ASTER_LEASE_NOT_GRANTED);
+    assert_false(lease_world_row(world).held);
+    aster_lease_destroy(a);
+    aster_lease_destroy(b);
+}
+
+/* The confirmation of a late grant comes too late, and an earlier incarnation has taken the row meanwhile. */
+static void taking_over_ones_own_is_still_meant_after_a_late_grant_was_not_confirmed(void **state)
+{
+    struct lease_world *world = *state;
+    struct aster_lease *a = lease_world_acquire(world, "A");
+    world->options.take_over_own = true;
+    struct aster_lease *b = start(world, "B", 60000);
+    fake_clock_advance_ms(world->clock, 8000);
+    faulty_serializer_always(world->path, ASTER_OP_RENEW, (struct fault){FAULT_DELAY_REQUEST, 0, 100});
+    assert_int_equal(aster_lease_release(a, 1000, NULL, NULL), ASTER_OK);
+    lease_world_revoke(world);
+    assert_int_equal(lease_world_grant_to(world, "B"), 5);
+    fake_clock_advance_ms(world->clock, 500);
+    assert_int_equal(status_of(b), ASTER_LEASE_HELD);
+    assert_int_equal(aster_lease_fence(b)->epoch, 6);
+    aster_lease_destroy(a);
+    aster_lease_destroy(b);
+}
+
 /* Row 23: a store that is stalled for a minute, and one that waits for it. */
 static void a_waiter_is_granted_within_a_poll_after_a_long_stall(void **state)
 {
@@ -266,6 +343,10 @@ int main(void)
         LEASE_TEST(an_acquire_that_is_handled_after_its_deadline_takes_nothing),
         LEASE_TEST(a_lost_reply_of_an_acquire_is_repeated_under_its_id_and_grants_once),
         LEASE_TEST(a_reply_that_stays_lost_is_an_error_and_the_grant_is_found_and_released_later),
+        LEASE_TEST(a_busy_store_after_a_lost_reply_does_not_make_the_acquire_stumble_over_its_own_grant),
+        LEASE_TEST(a_cancel_between_a_lost_reply_and_a_busy_store_still_frees_the_row),
+        LEASE_TEST_QUEUEING(a_cancel_while_a_late_grant_is_being_confirmed_frees_the_row_at_once),
+        LEASE_TEST_QUEUEING(taking_over_ones_own_is_still_meant_after_a_late_grant_was_not_confirmed),
         LEASE_TEST(a_waiter_is_granted_within_a_poll_after_a_long_stall),
         LEASE_TEST(every_failure_of_an_acquire_leaves_no_handle_behind),
     };
