@@ -12,6 +12,7 @@
 #include "cli/demo/timeline_json.h"
 #include "cli/demo/timeline_svg.h"
 #include "cli/demo/timeline_text.h"
+#include "cli/exit.h"
 
 #define ACTS 3
 #define SETTLE_MS 80 /* a worker's report is on the way for less than this */
@@ -125,12 +126,12 @@ int aster_demo_run(const struct demo_options *options, FILE *out)
     struct demo *demo = calloc(1, sizeof *demo);
     if (demo == NULL) {
         fputs("aster demo: no memory\n", stderr);
-        return 1;
+        return ASTER_EXIT_INTERNAL;
     }
     if (prepare(demo, options, out, &error) != ASTER_OK) {
         fprintf(stderr, "aster demo: %s\n", error.message);
         free(demo);
-        return 1;
+        return ASTER_EXIT_IO;
     }
     int code;
     aster_demo_signals_take();
@@ -142,7 +143,7 @@ int aster_demo_run(const struct demo_options *options, FILE *out)
             aster_demo_directory_remove(demo->stage.directory);
         }
         fputs("\naster demo: interrupted; its processes are gone\n", stderr);
-        code = 128 + aster_demo_signal();
+        code = ASTER_EXIT_SIGNAL + aster_demo_signal();
     } else {
         code = report(demo, out);
     }

@@ -12,8 +12,9 @@ struct demo_options {
     bool without_fence; /* sabotage */
 };
 
-/* Run the demo, print to `out`. Returns 0 only if every expectation was met, 1 otherwise; 128 + signal when it was
- * interrupted, with its processes ended and a fresh directory removed. */
+/* Run the demo, print to `out`. Returns 0 only if every expectation was met, 1 otherwise, 70 or 74 when there
+ * is no memory or no place for its files; 128 + signal when it was interrupted, with its processes ended and a fresh
+ * directory removed. */
 int aster_demo_run(const struct demo_options *options, FILE *out);
 
 #endif
