@@ -43,7 +43,7 @@ static void what_is_no_duration_is_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {"",    "s",     "-1s", "+1s",  " 1s",    "1s ",   "1 s",  "1.5s", "30sec", "1S",
-                                      "1m1h", "1s1s", "1s,", "1ss",  "ms",     "0x1s",  "1e3s", "\xff" "1s",
+                                      "1m1h", "1s1s", "1s,", "1ss",  "ms",     "0x1s",  "1e3s", "\xff\x31s",
                                       "9223372036854775808ms", "9223372036854775807s", "106751991168d"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct aster_error error = ASTER_ERROR_INIT;
