@@ -68,8 +68,8 @@ static const char *why_ended(const struct aster_lease_report *report)
 static void say_lost(struct supervisor *self, const struct aster_lease_report *report, const char *what)
 {
     bool detail = report->last_error.message[0] != '\0' && report->status != ASTER_LEASE_FENCED;
-    aster_run_say("lease lost (%s, epoch %" PRId64 "): %s%s%s; %s", aster_lease_status_name(report->status),
-                  report->epoch, why_ended(report), detail ? ": " : "", detail ? report->last_error.message : "", what);
+    aster_run_say("lease lost (epoch %" PRId64 "): %s%s%s; %s", report->epoch, why_ended(report), detail ? ": " : "",
+                  detail ? report->last_error.message : "", what);
     self->lost = true;
 }
 

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""What the commands print and which exit status they give."""
+import json
+import os
+import stat
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["ASTER_SOURCE"], "tests", "support"))
+from cli import ASTER, run_tests, until  # noqa: E402
+
+
+def test_a_refused_acquire_shows_the_row_and_what_to_do(world):
+    world.aster("acquire", "catalog", "--ttl", "60s", "--holder", "w1")
+    refused = world.aster("run", "catalog", "--", "true", code=75)
+    for wanted in ("HELD_BY_OTHER", "catalog", "w1", "epoch", "since", "remaining", "aster revoke 'catalog' --epoch 1",
+                   "--wait"):
+        assert wanted in refused.err, (wanted, refused.err)
+    assert "SQL" not in refused.err.upper().replace("SQLITE:", "") and refused.out == "", refused.err
+    refused = json.loads(world.aster("acquire", "catalog", "--json", code=75).out)
+    assert refused["outcome"] == "denied" and refused["reason"] == "HELD_BY_OTHER", refused
+    assert refused["row"]["holder"] == "w1" and 0 < refused["row"]["remaining_ms"] <= 60000, refused
+
+
+def test_the_same_holder_is_refused_too_and_fences_itself_off_with_own(world):
+    world.aster("acquire", "r", "--holder", "w1")
+    world.aster("acquire", "r", "--holder", "w1", code=75)
+    again = json.loads(world.aster("acquire", "r", "--holder", "w1", "--own", "--json").out)
+    assert again["epoch"] == 2 and again["takeover"] is True, again
+    world.aster("check", "r", "--holder", "w1", "--epoch", "1", code=77)
+    world.aster("check", "r", "--holder", "w1", "--epoch", "2")
+
+
+def test_revoke_with_an_epoch_cannot_break_a_newer_holder(world):
+    world.aster("acquire", "r", "--holder", "w1")
+    world.aster("revoke", "r", "--epoch", "1")
+    world.aster("acquire", "r", "--holder", "w2")
+    refused = world.aster("revoke", "r", "--epoch", "1", code=77)
+    assert "EPOCH_MISMATCH" in refused.err, refused.err
+    row = world.inspect("r")
+    assert row["holder"] == "w2" and row["epoch"] == 3, row
+    assert [e["event"] for e in world.history("r")] == ["granted", "revoked", "granted"]
+
+
+def test_renew_and_release_need_the_current_lease(world):
+    world.aster("acquire", "r", "--ttl", "30s", "--holder", "w1")
+    world.aster("renew", "r", "--holder", "w1", "--epoch", "1")
+    assert "EPOCH_MISMATCH" in world.aster("renew", "r", "--holder", "w1", "--epoch", "2", code=77).err
+    assert "NOT_HOLDER" in world.aster("release", "r", "--holder", "w2", "--epoch", "1", code=77).err
+    world.aster("release", "r", "--holder", "w1", "--epoch", "1")
+    world.aster("release", "r", "--holder", "w1", "--epoch", "1", code=77)
+    assert world.inspect("r")["held"] is False
+
+
+def test_an_export_can_be_evaluated_whatever_the_name(world):
+    name = "it's $HOME `x` \"q\" \\ é"
+    script = f'eval "$({ASTER} acquire "$1" --ttl 60s --export)" && {ASTER} check && {ASTER} put "$1" v && ' \
+             f'{ASTER} renew && {ASTER} release'
+    done = subprocess.run(["sh", "-euc", script, "sh", name], env=world.environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert world.inspect(name)["epoch"] == 2
+
+
+def test_values_come_back_byte_for_byte_and_only_under_the_fence(world):
+    value = bytes(range(256)) * 256
+    assert len(value) == 65536
+    world.aster("acquire", "r", "--holder", "w1", "--ttl", "60s")
+    fence = ("--holder", "w1", "--epoch", "1")
+    world.aster("put", "r", *fence, stdin=value)
+    process = world.start("get", "r")
+    assert process.communicate()[0] == value
+    assert "base64" in json.loads(world.aster("get", "r", "--json").out)["value"]
+    too_long = world.aster("put", "r", *fence, stdin=value + b"x", code=64)
+    assert "65536" in too_long.err, too_long.err
+    assert "REVISION_MISMATCH" in world.aster("put", "r", "late", *fence, "--revision", "0", code=77).err
+    world.aster("put", "r", "text", *fence, "--revision", "1")
+    assert world.aster("get", "r").out == "text"
+    world.aster("acquire", "r", "--holder", "w1", "--own")
+    assert "STALE_EPOCH" in world.aster("put", "r", "stale", *fence, code=77).err
+    assert "FUTURE_EPOCH" in world.aster("put", "r", "x", "--holder", "w1", "--epoch", "9", code=77).err
+    assert world.aster("get", "r").out == "text"
+    assert world.history("r")[-1]["event"] == "fence-rejected"
+
+
+def test_names_are_checked_before_anything_happens(world):
+    for bad in (b"", b"x" * 513, b"a\nb", b"\xff", b"\xc0\xaf"):
+        for command in (["inspect", bad], ["acquire", bad], ["run", bad, "--", "true"]):
+            process = world.start(*command)
+            err = process.communicate()[1]
+            assert process.returncode == 64 and err.count(b"\n") == 1, (command, process.returncode, err)
+    world.aster("acquire", "x" * 512, "--holder", "h" * 256)
+    world.aster("acquire", "y", "--holder", "h" * 257, code=64)
+    world.aster("acquire", "y", "--holder", "", code=64)
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    world.aster("acquire", composed)
+    world.aster("acquire", decomposed)
+    assert len(json.loads(world.aster("list", "caf", "--json").out)) == 2
+
+
+def test_every_json_is_json(world):
+    world.aster("acquire", "r", "--holder", "w1", "--json")
+    for command in (["inspect", "r"], ["list"], ["plan", "--work", "20s"], ["version"], ["doctor"], ["get", "r"],
+                    ["check", "r", "--holder", "w1", "--epoch", "1"], ["renew", "r", "--holder", "w1", "--epoch", "1"],
+                    ["put", "r", "v", "--holder", "w1", "--epoch", "1"], ["schema", "verify", "sqlite"],
+                    ["revoke", "r"]):
+        json.loads(world.aster(*command, "--json").out)
+    for line in world.aster("history", "--json").out.splitlines():
+        json.loads(line)
+
+
+def test_wrong_command_lines_exit_64_with_one_line(world):
+    for command in ([], ["bogus"], ["inspect"], ["inspect", "a", "b"], ["run", "r"], ["run", "--", "true"],
+                    ["run", "r", "true"], ["run", "r", "--ttl", "30", "--", "true"], ["run", "r", "--ttl", "1ms", "--", "true"],
+                    ["run", "r", "--ttl", "10s", "--grace", "9s", "--", "true"], ["acquire", "r", "--ttl", "25h"],
+                    ["run", "r", "--margin", "40s", "--", "true"], ["run", "r", "--renew", "30s", "--", "true"],
+                    ["revoke", "r", "--epoch", "-1"], ["check", "r"], ["check"], ["schema", "print", "mysql"],
+                    ["schema", "print", "sqlite", "--protect", "t"], ["run", "r", "--on-lost", "cry", "--", "true"]):
+        said = world.aster(*command, code=64).err
+        assert command == [] or said.count("\n") == 1, (command, said)
+    assert not os.path.exists(world.database)
+
+
+def test_stores_that_cannot_be_used_exit_78_or_74(world):
+    for store in ("postgresql://db/x", "aster://host:1", "bogus", "sqlite:"):
+        world.aster("list", "--store", store, code=78)
+    assert "mem:" in world.aster("acquire", "r", "--store", "mem:", code=78).err
+    assert world.aster("run", "r", "--store", "mem:", "--", "true").err == ""
+    assert "aster run" in world.aster("inspect", "r", code=74).err
+    assert not os.path.exists(world.database), "reading made a store"
+    with open(world.database, "w") as file:
+        file.write("this is no database, but long enough to look like one" * 100)
+    said = world.aster("run", "r", "--", "true", code=74).err
+    assert said.count("\n") == 1, said
+
+
+def test_the_default_store_is_private(world):
+    state = world.path("state")
+    os.mkdir(state)
+    world.environment.pop("ASTER_STORE")
+    world.environment["XDG_STATE_HOME"] = state
+    os.umask(0)
+    world.aster("run", "r", "--", "true")
+    mode = lambda path: stat.S_IMODE(os.stat(path).st_mode)
+    assert mode(state + "/aster") == 0o700 and mode(state + "/aster/leases.db") == 0o600
+    world.environment.pop("XDG_STATE_HOME")
+    world.environment["HOME"] = world.path("home")
+    world.aster("run", "r", "--", "true")
+    assert mode(world.path("home/.local/state/aster/leases.db")) == 0o600
+
+
+def test_a_plan_says_which_inputs_conflict(world):
+    said = world.aster("plan", "--work", "20s", "--pause", "5s", "--recover", "60s").out
+    for wanted in ("ttl", "renew", "margin", "takeover", "aster run", "ppm", "revoke"):
+        assert wanted in said, (wanted, said)
+    line = next(line for line in said.splitlines() if "aster run RESOURCE" in line)
+    words = line.replace("RESOURCE", "r").replace("COMMAND...", "true").split()
+    world.aster(*words[1:])
+    refused = world.aster("plan", "--pause", "50s", "--recover", "10s", code=78).err
+    assert "pause" in refused and "recover" in refused, refused
+    plan = json.loads(world.aster("plan", "--pause", "5s", "--recover", "60s", "--json").out)
+    assert plan["takeover_ms"] <= 60000 and plan["tolerated_pause_ms"] >= 5000, plan
+
+
+def test_a_watch_prints_what_happens_after_it_started(world):
+    world.aster("acquire", "before")
+    watch = world.start("watch", "--json", stdout=open(world.path("seen"), "w"))
+    seen = lambda: [json.loads(line) for line in open(world.path("seen")).read().splitlines()]
+
+    def ping_is_seen():
+        world.aster("run", "ping", "--", "true")
+        return len(seen()) > 0
+
+    until(ping_is_seen)
+    world.aster("acquire", "after", "--holder", "w1")
+    until(lambda: any(e["resource"] == "after" for e in seen()))
+    assert all(e["resource"] != "before" for e in seen()), seen()
+    watch.terminate()
+    watch.wait()
+
+
+def test_completion_scripts_load_and_offer_commands_and_options(world):
+    probe = """source <({0} completion bash)
+    COMP_WORDS=(aster ren); COMP_CWORD=1; _aster; echo "${{COMPREPLY[*]}}"
+    COMP_WORDS=(aster run --gr); COMP_CWORD=2; _aster; echo "${{COMPREPLY[*]}}"
+    COMP_WORDS=(aster run --on-lost k); COMP_CWORD=3; _aster; echo "${{COMPREPLY[*]}}"
+    """.format(ASTER)
+    done = subprocess.run(["bash", "-euc", probe], capture_output=True, text=True)
+    assert done.stdout.split("\n")[:3] == ["renew", "--grace", "kill"], (done.stdout, done.stderr)
+    for shell in ("zsh", "fish"):
+        said = world.aster("completion", shell).out
+        assert "aster" in said and "on-lost" in said
+    world.aster("completion", "csh", code=64)
+
+
+def test_every_command_has_help_with_an_example(world):
+    commands = [line.split()[0] for line in world.aster("help").out.splitlines() if line.startswith("  ")
+                and not line.startswith("  aster")]
+    assert {"run", "plan", "demo", "bench", "doctor", "schema", "put"} <= set(commands), commands
+    for command in commands:
+        said = world.aster(command, "--help").out
+        assert "Example:\n  " in said and "aster " + command in said.split("Example:")[1], said
+
+
+def test_a_protected_table_is_applied_and_verified(world):
+    import sqlite3
+    world.aster("schema", "apply", "sqlite")
+    db = sqlite3.connect(world.database)
+    db.execute("CREATE TABLE invoice(id TEXT)")
+    db.commit()
+    world.aster("schema", "apply", "sqlite", "--protect", "invoice", "--resource", "bill'ing")
+    said = world.aster("schema", "verify", "sqlite").out
+    assert "OK    table invoice is protected by the fence of bill'ing" in said, said
+    assert "OK" in world.aster("schema", "verify", "sqlite", "--protect", "invoice", "--resource", "bill'ing").out
+    world.aster("schema", "verify", "sqlite", "--protect", "invoice", "--resource", "other", code=1)
+    db.execute("DROP TRIGGER aster_guard_update_invoice")
+    db.commit()
+    said = world.aster("schema", "verify", "sqlite", code=1).out
+    assert "FAIL  table invoice" in said, said
+    printed = world.aster("schema", "print", "sqlite", "--protect", "invoice", "--resource", "bill'ing").out
+    db.executescript(printed)
+    world.aster("schema", "verify", "sqlite")
+    db.close()
+
+
+def test_output_that_cannot_be_written_is_a_failure(world):
+    world.aster("acquire", "r")
+    with open("/dev/full", "w") as full:
+        world.aster("list", code=74, stdout=full)
+
+
+if __name__ == "__main__":
+    run_tests(globals())
