@@ -194,11 +194,11 @@ void lease_acquire_timer(struct aster_lease *lease, int64_t now_ns, struct outbo
         lease_request_give_back(&lease->main, outbox);
         lease_timer_set(lease, now_ns + GIVE_BACK_NS);
     } else if (lease->main.in_flight) {
+        lease_timer_set(lease, NEVER);
         aster_error_set(&lease->last_error, ASTER_ERR_INDETERMINATE,
                         "the acquire was not answered within %lld ms; a grant that comes later is released",
                         (long long)(lease->timeout_ns / ASTER_NS_PER_MS));
         lease_acquire_abandon(lease, ASTER_ERR_INDETERMINATE, outbox);
-        lease_timer_set(lease, NEVER);
     } else if (lease->phase == PHASE_CONFIRM && now_ns < lease->lapse_ns) {
         lease_renew_send(lease, now_ns, outbox);
     } else if (lease->phase == PHASE_CONFIRM || (lease->abandoned && now_ns >= lease->lapse_ns)) {

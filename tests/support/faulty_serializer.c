@@ -7,11 +7,13 @@
 /* One request on its way. */
 struct passage {
     struct aster_request request; /* what the inner serializer sees */
-    struct aster_request *outer;
+    struct aster_request *outer; /* NULL = answered, or not the one that is answered */
     struct faulty_serializer *faulty;
     struct fault fault;
+    char names[ASTER_RESOURCE_MAX + ASTER_IDENTITY_MAX]; /* of one that outlives its answer */
     int64_t due_ns; /* INT64_MAX = not by time */
     bool delivered;
+    bool released; /* no longer hangs */
     bool answered; /* by the inner one; the reply waits for its time */
     aster_status status;
     struct aster_reply reply;
@@ -26,6 +28,8 @@ struct faulty_serializer {
     struct fake_clock *clock;
     fault_script script;
     void *user;
+    fault_observer observer;
+    void *observer_user;
     struct fault always;
     enum aster_operation_kind always_kind;
     struct passage *passages;
@@ -56,8 +60,10 @@ static void answer(struct passage *passage, aster_status status)
 {
     unlink_passage(passage);
     struct aster_request *outer = passage->outer;
-    outer->complete(outer, status, status == ASTER_OK ? &passage->reply.decision : NULL,
-                    status != ASTER_OK && passage->error.status == status ? &passage->error : NULL);
+    if (outer != NULL) {
+        outer->complete(outer, status, status == ASTER_OK ? &passage->reply.decision : NULL,
+                        status != ASTER_OK && passage->error.status == status ? &passage->error : NULL);
+    }
     aster_reply_fini(&passage->reply);
     free(passage);
 }
@@ -66,6 +72,10 @@ static void on_inner(struct aster_request *request, aster_status status, const s
                      const struct aster_error *error)
 {
     struct passage *passage = request->user;
+    struct faulty_serializer *faulty = passage->faulty;
+    if (status == ASTER_OK && faulty->observer != NULL) {
+        faulty->observer(&request->operation, decision, faulty->observer_user);
+    }
     passage->answered = true;
     passage->status = status;
     if (status == ASTER_OK && aster_reply_set(&passage->reply, decision) != ASTER_OK) {
@@ -76,7 +86,9 @@ static void on_inner(struct aster_request *request, aster_status status, const s
     }
     if (passage->fault.kind == FAULT_LOSE_REPLY) {
         answer(passage, ASTER_ERR_INDETERMINATE);
-    } else if (passage->fault.kind != FAULT_DELAY_REPLY) {
+    } else if (passage->fault.kind == FAULT_DELAY_REPLY) {
+        passage->due_ns = fake_clock_now_ns(faulty->clock) + passage->fault.delay_ms * 1000000;
+    } else {
         answer(passage, status);
     }
 }
@@ -85,9 +97,6 @@ static void deliver(struct passage *passage)
 {
     passage->delivered = true;
     passage->due_ns = INT64_MAX;
-    if (passage->fault.kind == FAULT_DELAY_REPLY) {
-        passage->due_ns = fake_clock_now_ns(passage->faulty->clock) + passage->fault.delay_ms * 1000000;
-    }
     aster_serializer_submit(passage->faulty->inner, &passage->request);
 }
 
@@ -116,6 +125,39 @@ static void deny_expired(struct passage *passage)
     answer(passage, ASTER_OK);
 }
 
+static struct passage *new_passage(struct faulty_serializer *faulty, struct aster_request *outer)
+{
+    struct passage *passage = calloc(1, sizeof *passage);
+    if (passage == NULL) {
+        abort();
+    }
+    passage->outer = outer;
+    passage->faulty = faulty;
+    passage->request = *outer;
+    passage->request.complete = on_inner;
+    passage->request.user = passage;
+    passage->due_ns = INT64_MAX;
+    if (aster_serializer_clock(faulty->inner)->self != fake_clock_clock(faulty->clock)->self) {
+        passage->request.deadline_ns = 0;
+    }
+    link_passage(passage);
+    return passage;
+}
+
+/* A copy that arrives when its sender has forgotten it. */
+static void send_late(struct faulty_serializer *faulty, struct aster_request *outer, int64_t delay_ms)
+{
+    struct passage *passage = new_passage(faulty, outer);
+    struct aster_operation *operation = &passage->request.operation;
+    passage->outer = NULL;
+    passage->request.deadline_ns = 0;
+    memcpy(passage->names, operation->resource.data, operation->resource.size);
+    memcpy(passage->names + ASTER_RESOURCE_MAX, operation->caller.data, operation->caller.size);
+    operation->resource.data = passage->names;
+    operation->caller.data = passage->names + ASTER_RESOURCE_MAX;
+    passage->due_ns = fake_clock_now_ns(faulty->clock) + delay_ms * 1000000;
+}
+
 static void submit(void *self, struct aster_request *outer)
 {
     struct faulty_serializer *faulty = self;
@@ -127,24 +169,21 @@ static void submit(void *self, struct aster_request *outer)
         outer->complete(outer, ASTER_ERR_CLOSED, NULL, NULL);
         return;
     }
-    struct passage *passage = calloc(1, sizeof *passage);
-    if (passage == NULL) {
-        abort();
+    struct fault fault = choose(faulty, &outer->operation);
+    if (fault.kind == FAULT_LATE || fault.kind == FAULT_TWICE) {
+        send_late(faulty, outer, fault.delay_ms);
     }
-    passage->outer = outer;
-    passage->faulty = faulty;
-    passage->request = *outer;
-    passage->request.complete = on_inner;
-    passage->request.user = passage;
-    passage->due_ns = INT64_MAX;
-    passage->fault = choose(faulty, &outer->operation);
-    link_passage(passage);
+    struct passage *passage = new_passage(faulty, outer);
+    passage->fault = fault;
     switch (passage->fault.kind) {
     case FAULT_FAIL:
         answer(passage, passage->fault.status);
         break;
     case FAULT_DENY_EXPIRED:
         deny_expired(passage);
+        break;
+    case FAULT_LATE:
+        answer(passage, ASTER_ERR_INDETERMINATE);
         break;
     case FAULT_BLACK_HOLE:
     case FAULT_HANG:
@@ -193,6 +232,9 @@ static void destroy(void *self)
 {
     struct faulty_serializer *faulty = self;
     fake_clock_clock(faulty->clock)->ops->unsubscribe(fake_clock_clock(faulty->clock)->self, faulty);
+    while (faulty->passages != NULL) {
+        answer(faulty->passages, ASTER_ERR_CLOSED);
+    }
     free(faulty);
 }
 
@@ -271,15 +313,26 @@ void faulty_serializer_always(struct faulty_serializer *faulty, enum aster_opera
     faulty->always = fault;
 }
 
+void faulty_serializer_observe(struct faulty_serializer *faulty, fault_observer observer, void *user)
+{
+    faulty->observer = observer;
+    faulty->observer_user = user;
+}
+
+/* An answer makes its receiver submit again and ask others back, so the list is looked through anew after each. */
 void faulty_serializer_unhang(struct faulty_serializer *faulty)
 {
+    for (struct passage *at = faulty->passages; at != NULL; at = at->next) {
+        at->released = at->fault.kind == FAULT_HANG;
+    }
     struct passage *passage = faulty->passages;
     while (passage != NULL) {
-        struct passage *next = passage->next;
-        if (passage->fault.kind == FAULT_HANG) {
+        if (passage->released) {
             answer(passage, ASTER_ERR_INDETERMINATE);
+            passage = faulty->passages;
+        } else {
+            passage = passage->next;
         }
-        passage = next;
     }
 }
 

@@ -14,7 +14,9 @@ enum fault_kind {
     FAULT_DENY_EXPIRED,  /* not delivered; denied as a store whose clock runs away would deny it */
     FAULT_LOSE_REPLY,    /* delivered; answered INDETERMINATE */
     FAULT_DELAY_REQUEST, /* delivered delay_ms later */
-    FAULT_DELAY_REPLY    /* delivered now, answered delay_ms later */
+    FAULT_DELAY_REPLY,   /* delivered now, answered delay_ms later */
+    FAULT_LATE,          /* answered INDETERMINATE, delivered all the same delay_ms later */
+    FAULT_TWICE          /* delivered and answered now, delivered once more delay_ms later */
 };
 
 struct fault {
@@ -27,7 +29,8 @@ typedef struct fault (*fault_script)(const struct aster_operation *operation, vo
 
 struct faulty_serializer;
 
-/* `inner` is borrowed. With `queues` the traits of a serializer that keeps waiters are passed on. */
+/* `inner` is borrowed. With `queues` the traits of a serializer that keeps waiters are passed on. When it runs on another
+ * clock, deadlines, which are given on this one, are not passed on. */
 struct faulty_serializer *faulty_serializer_create(struct aster_serializer *inner, struct fake_clock *clock, bool queues);
 void faulty_serializer_destroy(struct faulty_serializer *faulty); /* the serializer, too */
 struct aster_serializer *faulty_serializer_serializer(struct faulty_serializer *faulty);
@@ -37,6 +40,11 @@ void faulty_serializer_script(struct faulty_serializer *faulty, fault_script scr
 
 /* A script for every operation alike; `kind` 0 = of any kind. */
 void faulty_serializer_always(struct faulty_serializer *faulty, enum aster_operation_kind kind, struct fault fault);
+
+/* Hear of every decision of the inner serializer, at the instant at which it is made. */
+typedef void (*fault_observer)(const struct aster_operation *operation, const struct aster_decision *decision,
+                               void *user);
+void faulty_serializer_observe(struct faulty_serializer *faulty, fault_observer observer, void *user);
 
 /* Answer what hangs with INDETERMINATE. */
 void faulty_serializer_unhang(struct faulty_serializer *faulty);
