@@ -99,6 +99,7 @@ static bool must_wake(struct aster_runtime *runtime)
 static void unlock(struct aster_runtime *runtime, struct outbox *outbox, struct aster_lease *dead)
 {
     bool wake = must_wake(runtime);
+    bool is_virtual = runtime->is_virtual; /* without a lease of ours left, the runtime may be gone after the unlock */
     pthread_mutex_unlock(&runtime->mutex);
     if (wake) {
         aster_sleeper_wake(&runtime->sleeper);
@@ -110,7 +111,7 @@ static void unlock(struct aster_runtime *runtime, struct outbox *outbox, struct 
         give_back_all(runtime, outbox);
     }
     free_dead(dead);
-    if (runtime->is_virtual) {
+    if (is_virtual) {
         pthread_mutex_lock(&runtime->mutex);
         lease_dispatcher_drain(runtime);
         dead = take_dead(runtime);
@@ -317,6 +318,9 @@ void aster_runtime_destroy(struct aster_runtime *runtime)
     } else {
         stop_threads(runtime, true, true);
         aster_sleeper_fini(&runtime->sleeper);
+        lease_runtime_lock(runtime); /* callbacks of destroyed handles that nobody will get */
+        lease_dispatcher_drain(runtime);
+        lease_runtime_unlock(runtime, NULL);
     }
     if (aster_runtime_handles(runtime) > 0) {
         return; /* a serializer still owes an answer, which will look here: leak rather than crash */
