@@ -57,7 +57,7 @@ static int print(const struct aster_cli *cli, struct listing *listing)
         listing->json = NULL;
         return aster_json_print(json, JSON_INDENT(1), stdout);
     }
-    aster_text_table_finish(&listing->table, stdout);
+    aster_text_table_print(&listing->table, stdout);
     return ASTER_EXIT_OK;
 }
 
@@ -72,13 +72,18 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
         return code;
     }
     struct listing listing = {arguments->held, cli->json ? json_array() : NULL, {NULL, 0, 0, 0}, false};
-    aster_text_table_add(&listing.table, sizeof heading / sizeof heading[0], heading);
-    aster_status status = aster_list(serializer, aster_text(argc > 0 ? argv[0] : NULL), visit, &listing, &error);
+    listing.failed =
+        !cli->json && aster_text_table_add(&listing.table, sizeof heading / sizeof heading[0], heading) != ASTER_OK;
+    aster_status status = ASTER_OK;
+    if (!listing.failed) {
+        status = aster_list(serializer, aster_text(argc > 0 ? argv[0] : NULL), visit, &listing, &error);
+    }
     if (status == ASTER_OK && listing.failed) {
         status = aster_error_set(&error, ASTER_ERR_NOMEM, "out of memory for the list: give a PREFIX");
     }
     code = status == ASTER_OK ? print(cli, &listing) : aster_cli_fail(cli, &error);
     json_decref(listing.json);
+    aster_text_table_free(&listing.table);
     aster_serializer_destroy(serializer);
     return code;
 }

@@ -72,7 +72,7 @@ void aster_print_snapshot(const struct aster_snapshot *snapshot, FILE *out)
     fprintf(out, "%-15s%" PRId64 "\n", "value revision", snapshot->value_revision);
 }
 
-static void free_cells(struct aster_text_table *table)
+void aster_text_table_free(struct aster_text_table *table)
 {
     for (size_t i = 0; i < table->rows * table->columns; i++) {
         free(table->cells[i]);
@@ -117,7 +117,7 @@ static size_t width_of(const char *text)
     return width;
 }
 
-void aster_text_table_finish(struct aster_text_table *table, FILE *out)
+void aster_text_table_print(const struct aster_text_table *table, FILE *out)
 {
     size_t widths[ASTER_TABLE_COLUMNS] = {0};
     for (size_t i = 0; i < table->rows * table->columns; i++) {
@@ -134,5 +134,4 @@ void aster_text_table_finish(struct aster_text_table *table, FILE *out)
         }
         fputc('\n', out);
     }
-    free_cells(table);
 }

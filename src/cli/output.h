@@ -39,7 +39,8 @@ struct aster_text_table {
 
 /* Add a row of `columns` cells. Errors: ASTER_ERR_NOMEM. */
 aster_status aster_text_table_add(struct aster_text_table *table, size_t columns, const char *const *cells);
-/* Print, the first row being the heading, and free. */
-void aster_text_table_finish(struct aster_text_table *table, FILE *out);
+/* Print, the first row being the heading. */
+void aster_text_table_print(const struct aster_text_table *table, FILE *out);
+void aster_text_table_free(struct aster_text_table *table);
 
 #endif
