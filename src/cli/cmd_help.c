@@ -14,7 +14,11 @@ static int run(const struct aster_cli *cli, const void *arguments, int argc, cha
     const struct aster_command *command = aster_command_find(argv[0]);
     if (command == NULL) {
         char shown[ASTER_PRINTABLE_MAX];
-        return aster_cli_usage(cli, "there is no command \"%s\"", aster_printable(aster_text(argv[0]), shown));
+        struct aster_error error;
+        aster_error_set(&error, ASTER_ERR_INVALID, "there is no command \"%s\": `aster help` lists them",
+                        aster_printable(aster_text(argv[0]), shown));
+        aster_cli_fail(cli, &error);
+        return ASTER_EXIT_USAGE;
     }
     aster_help_command(command, stdout);
     return ASTER_EXIT_OK;

@@ -2,10 +2,23 @@
 
 #include "cli/command.h"
 
+/* What follows "--" is another program's: options come before it. */
+static void print_synopsis(const struct aster_command *command, FILE *out)
+{
+    const char *passed_on = command->after_dashes ? strstr(command->operands, "-- ") : NULL;
+    size_t own = passed_on != NULL ? (size_t)(passed_on - command->operands) : strlen(command->operands);
+    while (own > 0 && command->operands[own - 1] == ' ') {
+        own--;
+    }
+    fprintf(out, "aster %s%s%.*s%s%s%s\n", command->name, own > 0 ? " " : "", (int)own, command->operands,
+            command->options[0].name != NULL ? " [OPTIONS]" : "", passed_on != NULL ? " " : "",
+            passed_on != NULL ? passed_on : "");
+}
+
 void aster_help_command(const struct aster_command *command, FILE *out)
 {
-    fprintf(out, "aster %s %s%s\n\n%s.\n", command->name, command->operands,
-            command->options[0].name != NULL ? " [OPTIONS]" : "", command->summary);
+    print_synopsis(command, out);
+    fprintf(out, "\n%s.\n", command->summary);
     if (command->details != NULL) {
         fprintf(out, "\n%s\n", command->details);
     }

@@ -131,7 +131,7 @@ aster_status aster_demo_memory_check(const struct demo_stage *stage, struct demo
     }
     if (status == ASTER_OK) {
         aster_demo_act_add(act, aster_demo_now_ns(), DEMO_LANE_A, DEMO_MARK_RELEASED, saved,
-                           "releases it, but keeps a copy of its fence")
+                           "releases it, which ends epoch 1 (the row is at 2), but keeps a copy of its fence")
             ->key = true;
         status = write_after_release(&check, saved, error);
     }
