@@ -1,5 +1,5 @@
 # Shared by the scripts of this folder; source it, do not run it.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -72,8 +72,19 @@ print_steps() {
     printf '%-52s %8d\n' total "$SECONDS"
 }
 
-# build PRESET [CMAKE BUILD ARGUMENT...]: configure once, then build. On a terminal Ninja shows its progress; elsewhere
-# the log is printed only when something fails.
+# On a terminal: one line that shows how far Ninja is, and that is gone at the end. Elsewhere: nothing.
+show_progress() {
+    local line
+    while IFS= read -r line; do
+        if [ -t 1 ] && [[ $line == \[* ]]; then
+            printf '\r\033[K    %s' "${line:0:74}"
+        fi
+    done
+    [ ! -t 1 ] || printf '\r\033[K'
+}
+
+# build PRESET [CMAKE BUILD ARGUMENT...]: configure, then build; the log is in build/PRESET.log and its end is printed when
+# something fails.
 build() {
     local preset=$1 log
     shift
@@ -81,13 +92,8 @@ build() {
     mkdir -p "$root/build"
     (
         cd "$root"
-        if ! cmake --preset "$preset" >"$log" 2>&1; then
-            cat "$log" >&2
-            exit 1
-        fi
-        if [ -t 1 ]; then
-            NINJA_STATUS='    [%f/%t] ' cmake --build --preset "$preset" "$@"
-        elif ! cmake --build --preset "$preset" "$@" >"$log" 2>&1; then
+        if ! cmake --preset "$preset" >"$log" 2>&1 ||
+            ! cmake --build --preset "$preset" "$@" 2>&1 | tee "$log" | show_progress; then
             tail -n 60 "$log" >&2
             exit 1
         fi
