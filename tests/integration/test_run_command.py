@@ -44,7 +44,7 @@ def test_the_exit_status_is_the_commands_own(world):
 
 
 def test_it_holds_the_lease_until_the_command_has_ended(world):
-    running = world.start("run", "r", "--ttl", "500ms", "--", "sh", "-c", "echo $$ >pid; exec sleep 2")
+    running = world.start("run", "r", "--ttl", "1s", "--", "sh", "-c", "echo $$ >pid; exec sleep 2")
     world.pid_in("pid")
     while running.poll() is None:
         row = world.inspect("r")
@@ -52,7 +52,7 @@ def test_it_holds_the_lease_until_the_command_has_ended(world):
         time.sleep(0.05)
     assert running.returncode == 0
     row = world.inspect("r")
-    assert row["epoch"] == 2 and row["lease_revision"] >= 5, row
+    assert row["epoch"] == 2 and row["lease_revision"] >= 3, row
 
 
 def test_a_released_lease_can_be_had_again_at_once(world):
@@ -71,11 +71,11 @@ def test_eight_at_once_take_turns(world):
 
 
 def test_a_waiter_says_who_holds_it_and_gets_it(world):
-    world.aster("acquire", "r", "--holder", "w1", "--ttl", "1s")
+    world.aster("acquire", "r", "--holder", "w1", "--ttl", "3s")
     started = time.monotonic()
     said = world.aster("run", "r", "--wait", "10s", "--", "true").err
     assert "held by w1" in said and "since" in said and "remaining" in said, said
-    assert time.monotonic() - started < (6 if SLOW else 2)
+    assert time.monotonic() - started < (8 if SLOW else 4)
 
 
 def test_a_wait_that_is_over_exits_75(world):
@@ -115,12 +115,12 @@ def test_signals_reach_the_whole_group(world):
 
 
 def test_a_command_can_be_stopped_and_continued_and_keeps_its_lease(world):
-    running = world.start("run", "r", "--ttl", "600ms", "--", "sh", "-c", "echo $$ >pid; sleep 2")
+    running = world.start("run", "r", "--ttl", "1s", "--", "sh", "-c", "echo $$ >pid; sleep 2")
     pid = world.pid_in("pid")
     state = lambda: open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0]
     running.send_signal(signal.SIGTSTP)
     until(lambda: state() == "T")
-    time.sleep(1)
+    time.sleep(1.2)
     assert running.poll() is None and world.inspect("r")["held"]
     running.send_signal(signal.SIGCONT)
     assert running.wait(10) == 0, running.stderr.read()

@@ -33,7 +33,7 @@ class WriteLock:
 
 
 def test_a_revoke_ends_the_whole_group(world):
-    running, pid = start(world, "--ttl", "900ms")
+    running, pid = start(world, "--ttl", "1500ms")
     world.aster("revoke", "r")
     assert running.wait(10) == 76
     said = running.stderr.read().decode()
@@ -51,7 +51,7 @@ def test_who_ignores_term_is_killed_after_the_grace(world):
 
 def test_who_left_the_group_is_killed_too_when_the_lease_is_lost(world):
     script = "setsid sh -c 'echo $$ >pid; exec sleep 999' & wait"
-    running, pid = start(world, "--ttl", "900ms", script=script)
+    running, pid = start(world, "--ttl", "1500ms", script=script)
     assert os.getpgid(pid) == pid
     world.aster("revoke", "r")
     assert running.wait(10) == 76
@@ -59,7 +59,7 @@ def test_who_left_the_group_is_killed_too_when_the_lease_is_lost(world):
 
 
 def test_on_lost_continue_leaves_the_command_alone_and_still_tells(world):
-    running, pid = start(world, "--ttl", "600ms", "--on-lost", "continue",
+    running, pid = start(world, "--ttl", "1s", "--on-lost", "continue",
                          script="echo $$ >pid; sleep 2; echo done >finished; exit 3")
     world.aster("revoke", "r")
     assert running.wait(10) == 76
@@ -68,7 +68,7 @@ def test_on_lost_continue_leaves_the_command_alone_and_still_tells(world):
 
 def test_on_lost_kill_sends_no_term(world):
     script = "trap 'echo got >term' TERM; echo $$ >pid; while :; do sleep 0.05; done"
-    running, pid = start(world, "--ttl", "600ms", "--on-lost", "kill", script=script)
+    running, pid = start(world, "--ttl", "1500ms", "--on-lost", "kill", script=script)
     world.aster("revoke", "r")
     assert running.wait(10) == 76 and not alive(pid) and not os.path.exists(world.path("term"))
 
