@@ -10,16 +10,31 @@ struct aster_carried_options {
     int64_t epoch; /* < 0 = not given */
 };
 
-#define ASTER_CARRIED_OPTIONS_INIT {NULL, NULL, -1}
+#define ASTER_CARRIED_OPTIONS_INIT                                                                                     \
+    {                                                                                                                  \
+        NULL, NULL, -1                                                                                                 \
+    }
 
 /* Rows of an option table for a struct whose member `carried` is a struct aster_carried_options. */
 #define ASTER_CARRIED_OPTION_ROWS(type)                                                                                \
-    {"holder", 'H', ASTER_OPTION_TEXT, "NAME", "the holder (default: ASTER_HOLDER)",                                   \
-     offsetof(type, carried) + offsetof(struct aster_carried_options, holder), NULL},                                  \
-    {"epoch", 'e', ASTER_OPTION_COUNT, "N", "the epoch of the lease (default: ASTER_EPOCH)",                           \
-     offsetof(type, carried) + offsetof(struct aster_carried_options, epoch), NULL},                                   \
-    {"fence", 'f', ASTER_OPTION_TEXT, "TEXT", "all three in one text, as in ASTER_FENCE",                              \
-     offsetof(type, carried) + offsetof(struct aster_carried_options, fence), NULL}
+    {"holder",                                                                                                         \
+     'H',                                                                                                              \
+     ASTER_OPTION_TEXT,                                                                                                \
+     "NAME",                                                                                                           \
+     "the holder (default: ASTER_HOLDER)",                                                                             \
+     offsetof(type, carried) + offsetof(struct aster_carried_options, holder),                                         \
+     NULL},                                                                                                            \
+        {"epoch",                                                                                                      \
+         'e',                                                                                                          \
+         ASTER_OPTION_COUNT,                                                                                           \
+         "N",                                                                                                          \
+         "the epoch of the lease (default: ASTER_EPOCH)",                                                              \
+         offsetof(type, carried) + offsetof(struct aster_carried_options, epoch),                                      \
+         NULL},                                                                                                        \
+    {                                                                                                                  \
+        "fence", 'f', ASTER_OPTION_TEXT, "TEXT", "all three in one text, as in ASTER_FENCE",                           \
+            offsetof(type, carried) + offsetof(struct aster_carried_options, fence), NULL                              \
+    }
 
 struct aster_carried {
     struct aster_fence fence; /* borrows from `storage`, argv and the environment */

@@ -154,8 +154,10 @@ static aster_status measure_sqlite(const char *parent, struct figure *figure, st
     struct aster_serializer *serializer = NULL;
     snprintf(directory, sizeof directory, "%s/aster-bench-XXXXXX", parent);
     if (strlen(parent) > 400 || mkdtemp(directory) == NULL) {
-        return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot make a directory in %.100s; name one with "
-                                                               "--directory", parent);
+        return aster_error_set_os(error, ASTER_ERR_IO, errno,
+                                  "cannot make a directory in %.100s; name one with "
+                                  "--directory",
+                                  parent);
     }
     snprintf(path, sizeof path, "%s/bench.db", directory);
     aster_status status = aster_sqlite_open(path, NULL, &serializer, error);

@@ -26,12 +26,12 @@ static int report(const struct aster_cli *cli, const struct aster_snapshot *snap
 {
     bool current = verdict.reason == ASTER_REASON_NONE;
     if (cli->json) {
-        int failed = aster_json_print(
-            json_pack("{s:b, s:s?, s:I, s:I, s:o}", "current", current, "reason",
-                      current ? NULL : aster_reason_name(verdict.reason), "carried_epoch",
-                      (json_int_t)verdict.carried_epoch, "current_epoch", (json_int_t)verdict.current_epoch, "row",
-                      aster_json_snapshot(snapshot)),
-            JSON_COMPACT, stdout);
+        int failed =
+            aster_json_print(json_pack("{s:b, s:s?, s:I, s:I, s:o}", "current", current, "reason",
+                                       current ? NULL : aster_reason_name(verdict.reason), "carried_epoch",
+                                       (json_int_t)verdict.carried_epoch, "current_epoch",
+                                       (json_int_t)verdict.current_epoch, "row", aster_json_snapshot(snapshot)),
+                             JSON_COMPACT, stdout);
         return failed != ASTER_EXIT_OK ? failed : current ? ASTER_EXIT_OK : ASTER_EXIT_REFUSED;
     }
     if (current) {

@@ -102,8 +102,9 @@ static void check_file(struct doctor *doctor, const char *path)
     if (facts.st_uid != geteuid()) {
         report(doctor, LEVEL_WARN, "file", "%s belongs to another user: identities in it are what writers say", path);
     } else if ((facts.st_mode & 077) != 0) {
-        report(doctor, LEVEL_WARN, "file", "%s has mode %04o: others can read or write it; chmod 600 it unless you share it",
-               path, (unsigned)facts.st_mode & 07777U);
+        report(doctor, LEVEL_WARN, "file",
+               "%s has mode %04o: others can read or write it; chmod 600 it unless you share it", path,
+               (unsigned)facts.st_mode & 07777U);
     } else {
         report(doctor, LEVEL_OK, "file", "%s is yours alone", path);
     }
@@ -112,8 +113,7 @@ static void check_file(struct doctor *doctor, const char *path)
         return;
     }
     const char *network = aster_filesystem_network_name(magic);
-    report(doctor, network == NULL ? LEVEL_OK : LEVEL_FAIL, "file system", "%s%s",
-           network == NULL ? "local" : network,
+    report(doctor, network == NULL ? LEVEL_OK : LEVEL_FAIL, "file system", "%s%s", network == NULL ? "local" : network,
            network == NULL ? "" : ": shared between machines, where SQLite's WAL does not work; use a local disk");
 }
 

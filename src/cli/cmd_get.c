@@ -50,7 +50,8 @@ const struct aster_command aster_command_get = {
     .operands = "RESOURCE",
     .operands_min = 1,
     .operands_max = 1,
-    .details = "With --json the value is a string, or {\"base64\": ...} when it is not UTF-8; its revision is beside it.",
+    .details =
+        "With --json the value is a string, or {\"base64\": ...} when it is not UTF-8; its revision is beside it.",
     .example = "aster get nightly-report",
     .options = options,
     .run = run,

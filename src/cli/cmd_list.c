@@ -44,8 +44,12 @@ static bool visit(const struct aster_snapshot *row, void *user)
              row->held ? (const char *)row->holder.data : "-");
     snprintf(epoch, sizeof epoch, "%" PRId64, row->epoch);
     snprintf(revision, sizeof revision, "%" PRId64, row->value_revision);
-    const char *const cells[] = {resource, holder, epoch, row->held ? aster_text_since(row->since_unix_ms, since) : "-",
-                                 row->held ? aster_text_seconds(row->remaining_ns, remaining) : "-", revision};
+    const char *const cells[] = {resource,
+                                 holder,
+                                 epoch,
+                                 row->held ? aster_text_since(row->since_unix_ms, since) : "-",
+                                 row->held ? aster_text_seconds(row->remaining_ns, remaining) : "-",
+                                 revision};
     listing->failed = aster_text_table_add(&listing->table, sizeof cells / sizeof cells[0], cells) != ASTER_OK;
     return !listing->failed;
 }

@@ -36,11 +36,12 @@ static int print_text(const struct aster_plan *plan)
     printf("\n  aster run RESOURCE --ttl %s --renew %s --margin %s -- COMMAND...\n\n",
            aster_duration_format(renew->ttl_ms, ttl), aster_duration_format(renew->renew_interval_ms, interval),
            aster_duration_format(renew->margin_ms, margin));
-    printf("Who may take over: whoever runs `aster run` or `aster acquire` on the resource, once the ttl has passed\n"
-           "without a renewal (the store judges that, on its own clock), or at once after a release or `aster revoke`.\n"
-           "Clocks: the clocks of holder and store may differ in rate by %lld ppm at most; they need not agree on the\n"
-           "time. A pause longer than planned costs the lease, never the data: the late write is refused by its fence.\n",
-           (long long)renew->drift_ppm);
+    printf(
+        "Who may take over: whoever runs `aster run` or `aster acquire` on the resource, once the ttl has passed\n"
+        "without a renewal (the store judges that, on its own clock), or at once after a release or `aster revoke`.\n"
+        "Clocks: the clocks of holder and store may differ in rate by %lld ppm at most; they need not agree on the\n"
+        "time. A pause longer than planned costs the lease, never the data: the late write is refused by its fence.\n",
+        (long long)renew->drift_ppm);
     return ASTER_EXIT_OK;
 }
 

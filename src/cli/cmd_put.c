@@ -134,8 +134,9 @@ const struct aster_command aster_command_put = {
     .summary = "Store the fenced value of a resource, under the current fence only",
     .operands = "[RESOURCE [VALUE]]",
     .operands_max = 2,
-    .details = "The fence is checked in the same step as the write: after somebody else was granted it is refused (77).\n"
-               "Under `aster run` resource, holder, epoch and store come from the environment.",
+    .details =
+        "The fence is checked in the same step as the write: after somebody else was granted it is refused (77).\n"
+        "Under `aster run` resource, holder, epoch and store come from the environment.",
     .example = "aster run nightly-report -- sh -c 'date | aster put'",
     .options = options,
     .defaults = &defaults,

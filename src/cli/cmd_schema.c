@@ -61,20 +61,20 @@ static int verify(const struct aster_cli *cli, const struct arguments *arguments
     }
     aster_serializer_destroy(serializer);
     report.json = cli->json ? json_array() : NULL;
-    aster_status status =
-        aster_schema_file_verify(name.path, arguments->table, arguments->resource, &report, &error);
+    aster_status status = aster_schema_file_verify(name.path, arguments->table, arguments->resource, &report, &error);
     if (status != ASTER_OK) {
         json_decref(report.json);
         return aster_cli_fail(cli, &error);
     }
     if (cli->json) {
-        code = aster_json_print(json_pack("{s:s, s:b, s:o}", "store", name.text, "intact", report.broken == 0,
-                                          "tables", report.json),
-                                JSON_COMPACT, stdout);
+        code = aster_json_print(
+            json_pack("{s:s, s:b, s:o}", "store", name.text, "intact", report.broken == 0, "tables", report.json),
+            JSON_COMPACT, stdout);
     } else {
         printf("OK    Aster's tables are of the right version\n");
         if (report.checked == 0) {
-            printf("OK    no table is protected; `aster schema apply sqlite --protect TABLE --resource NAME` does it\n");
+            printf(
+                "OK    no table is protected; `aster schema apply sqlite --protect TABLE --resource NAME` does it\n");
         }
     }
     return code != ASTER_EXIT_OK ? code : report.broken == 0 ? ASTER_EXIT_OK : ASTER_EXIT_FAILED;
@@ -92,8 +92,8 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     if ((arguments->table == NULL) != (arguments->resource == NULL)) {
         return aster_cli_usage(cli, "--protect TABLE and --resource NAME belong together");
     }
-    if (arguments->table != NULL && aster_sqlite_protect_sql(arguments->table, aster_text(arguments->resource),
-                                                             &triggers, &error) != ASTER_OK) {
+    if (arguments->table != NULL &&
+        aster_sqlite_protect_sql(arguments->table, aster_text(arguments->resource), &triggers, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }
     int code;

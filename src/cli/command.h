@@ -24,17 +24,17 @@ struct aster_cli {
 
 struct aster_command {
     const char *name;
-    const char *summary;   /* one line for `aster help` */
-    const char *operands;  /* for the synopsis, for example "RESOURCE" */
+    const char *summary;  /* one line for `aster help` */
+    const char *operands; /* for the synopsis, for example "RESOURCE" */
     int operands_min;
-    int operands_max;      /* -1 = any number */
-    const char *words;     /* what the first operand may be, separated by spaces, for completion; or NULL */
-    const char *details;   /* paragraphs for its help; or NULL */
+    int operands_max;    /* -1 = any number */
+    const char *words;   /* what the first operand may be, separated by spaces, for completion; or NULL */
+    const char *details; /* paragraphs for its help; or NULL */
     const char *example;
     const struct aster_option *options;
-    const void *defaults;  /* initial arguments, arguments_size bytes */
+    const void *defaults; /* initial arguments, arguments_size bytes */
     size_t arguments_size;
-    bool after_dashes;     /* operands after "--" belong to another program and are passed on unchanged */
+    bool after_dashes; /* operands after "--" belong to another program and are passed on unchanged */
     int (*run)(const struct aster_cli *cli, const void *arguments, int argc, char **argv); /* the exit status */
 };
 

@@ -51,8 +51,10 @@ aster_status aster_duration_parse(const char *text, int64_t *ms, struct aster_er
         at += digit_count;
         size_t length = strcspn(at, digits);
         if (length == 0) {
-            return refuse(text, "has no unit, and seconds or milliseconds is no guess to make: write for example 30s or "
-                                "500ms", error);
+            return refuse(text,
+                          "has no unit, and seconds or milliseconds is no guess to make: write for example 30s or "
+                          "500ms",
+                          error);
         }
         size_t unit = find_unit(at, length);
         if (unit == UNIT_COUNT) {
@@ -79,8 +81,8 @@ const char *aster_duration_format(int64_t ms, char text[ASTER_DURATION_TEXT_SIZE
     for (size_t i = 0; i < UNIT_COUNT; i++) {
         int64_t count = ms / units[i].ms;
         if (count > 0 || (used == 0 && i == UNIT_COUNT - 1)) {
-            used += (size_t)snprintf(text + used, ASTER_DURATION_TEXT_SIZE - used, "%" PRId64 "%s", count,
-                                     units[i].name);
+            used +=
+                (size_t)snprintf(text + used, ASTER_DURATION_TEXT_SIZE - used, "%" PRId64 "%s", count, units[i].name);
             ms -= count * units[i].ms;
         }
     }

@@ -84,8 +84,8 @@ static aster_status parse_choice(const struct aster_option *option, const char *
         snprintf(words + used, sizeof words - used, "%s%s", i == 0 ? "" : ", ", option->choices[i]);
     }
     char shown[ASTER_PRINTABLE_MAX];
-    return aster_error_set(error, ASTER_ERR_INVALID, "\"%s\" is none of: %s",
-                           aster_printable(aster_text(text), shown), words);
+    return aster_error_set(error, ASTER_ERR_INVALID, "\"%s\" is none of: %s", aster_printable(aster_text(text), shown),
+                           words);
 }
 
 static aster_status store(const struct aster_option *option, void *destination, const char *text,

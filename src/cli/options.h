@@ -16,16 +16,19 @@ enum aster_option_kind {
 };
 
 struct aster_option {
-    const char *name;     /* long name; NULL ends a table */
-    char letter;          /* short name, or 0 */
+    const char *name; /* long name; NULL ends a table */
+    char letter;      /* short name, or 0 */
     enum aster_option_kind kind;
-    const char *argument; /* what help calls the value; NULL for a flag */
-    const char *help;     /* NULL: not for people */
-    size_t offset;        /* of the destination in the arguments' struct */
+    const char *argument;       /* what help calls the value; NULL for a flag */
+    const char *help;           /* NULL: not for people */
+    size_t offset;              /* of the destination in the arguments' struct */
     const char *const *choices; /* NULL-terminated; CHOICE only */
 };
 
-#define ASTER_OPTION_END {NULL, '\0', ASTER_OPTION_FLAG, NULL, NULL, 0, NULL}
+#define ASTER_OPTION_END                                                                                               \
+    {                                                                                                                  \
+        NULL, '\0', ASTER_OPTION_FLAG, NULL, NULL, 0, NULL                                                             \
+    }
 
 /* One table of options and the struct that it fills. */
 struct aster_option_group {

@@ -63,7 +63,8 @@ void aster_print_snapshot(const struct aster_snapshot *snapshot, FILE *out)
     if (snapshot->held) {
         fprintf(out, "%-15s%s\n", "since", aster_text_since(snapshot->since_unix_ms, text));
         fprintf(out, "%-15s%s of %" PRId64 ".%" PRId64 " s%s\n", "remaining",
-                aster_text_seconds(snapshot->remaining_ns, text), snapshot->ttl_ms / 1000, snapshot->ttl_ms % 1000 / 100,
+                aster_text_seconds(snapshot->remaining_ns, text), snapshot->ttl_ms / 1000,
+                snapshot->ttl_ms % 1000 / 100,
                 snapshot->remaining_ns == 0 ? " (expired: the next acquire gets it)" : "");
     } else if (snapshot->last_holder.size > 0) {
         fprintf(out, "%-15s%.*s, epoch %" PRId64 "\n", "last holder", (int)snapshot->last_holder.size,

@@ -44,14 +44,13 @@ json_t *aster_json_snapshot(const struct aster_snapshot *snapshot)
 {
     char since[ASTER_TEXT_MAX];
     aster_text_instant(snapshot->since_unix_ms, since);
-    return json_pack("{s:o, s:I, s:b, s:o, s:s?, s:I, s:I, s:I, s:I, s:o, s:I}", "resource",
-                     aster_json_bytes(snapshot->resource), "epoch", (json_int_t)snapshot->epoch, "held",
-                     snapshot->held, "holder", name_or_null(snapshot->holder), "since",
-                     snapshot->held && since[0] != '\0' ? since : NULL, "remaining_ms",
-                     (json_int_t)(snapshot->remaining_ns / 1000000), "ttl_ms", (json_int_t)snapshot->ttl_ms,
-                     "lease_revision", (json_int_t)snapshot->lease_revision, "value_revision",
-                     (json_int_t)snapshot->value_revision, "last_holder", name_or_null(snapshot->last_holder),
-                     "last_epoch_held", (json_int_t)snapshot->last_epoch_held);
+    return json_pack(
+        "{s:o, s:I, s:b, s:o, s:s?, s:I, s:I, s:I, s:I, s:o, s:I}", "resource", aster_json_bytes(snapshot->resource),
+        "epoch", (json_int_t)snapshot->epoch, "held", snapshot->held, "holder", name_or_null(snapshot->holder), "since",
+        snapshot->held && since[0] != '\0' ? since : NULL, "remaining_ms",
+        (json_int_t)(snapshot->remaining_ns / 1000000), "ttl_ms", (json_int_t)snapshot->ttl_ms, "lease_revision",
+        (json_int_t)snapshot->lease_revision, "value_revision", (json_int_t)snapshot->value_revision, "last_holder",
+        name_or_null(snapshot->last_holder), "last_epoch_held", (json_int_t)snapshot->last_epoch_held);
 }
 
 json_t *aster_json_decision(const struct aster_decision *decision)

@@ -108,8 +108,8 @@ static void tell(struct aster_schema_report *report, const char *table, const ch
     report->checked++;
     report->broken += !intact;
     if (report->json != NULL) {
-        json_array_append_new(report->json, json_pack("{s:s, s:s?, s:b}", "table", table, "resource", resource,
-                                                      "intact", intact));
+        json_array_append_new(report->json,
+                              json_pack("{s:s, s:s?, s:b}", "table", table, "resource", resource, "intact", intact));
         return;
     }
     aster_printable(aster_text(table), shown);
@@ -117,9 +117,10 @@ static void tell(struct aster_schema_report *report, const char *table, const ch
     if (intact) {
         printf("OK    table %s is protected by the fence of %s\n", shown, shown_resource);
     } else {
-        printf("FAIL  table %s: a trigger is missing or was altered; `aster schema apply sqlite --protect %s --resource "
-               "%s` puts them back\n",
-               shown, shown, shown_resource);
+        printf(
+            "FAIL  table %s: a trigger is missing or was altered; `aster schema apply sqlite --protect %s --resource "
+            "%s` puts them back\n",
+            shown, shown, shown_resource);
     }
 }
 

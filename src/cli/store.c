@@ -48,8 +48,9 @@ static aster_status set_default(struct aster_store_name *name, struct aster_erro
     } else if (home != NULL && home[0] == '/') {
         length = snprintf(path, sizeof path, "%s/.local/state/aster/leases.db", home);
     } else {
-        return aster_error_set(error, ASTER_ERR_INVALID,
-                               "neither XDG_STATE_HOME nor HOME names a directory: name a store with --store sqlite:PATH");
+        return aster_error_set(
+            error, ASTER_ERR_INVALID,
+            "neither XDG_STATE_HOME nor HOME names a directory: name a store with --store sqlite:PATH");
     }
     if (length < 0 || (size_t)length >= sizeof path) {
         return aster_error_set(error, ASTER_ERR_INVALID, "XDG_STATE_HOME or HOME is too long: use --store sqlite:PATH");
@@ -78,8 +79,8 @@ aster_status aster_store_resolve(const char *store, struct aster_store_name *nam
                                (int)strcspn(store, ":"), store);
     }
     char shown[ASTER_PRINTABLE_MAX];
-    return aster_error_set(error, ASTER_ERR_INVALID, "\"%s\" is no store: write sqlite:PATH or mem:",
-                           aster_printable(aster_text(store), shown));
+    return aster_error_set(error, ASTER_ERR_INVALID,
+                           "\"%s\" is no store: write sqlite:PATH or mem:", aster_printable(aster_text(store), shown));
 }
 
 /* mkdir -p with mode 0700, for the default store only: a directory that the user names must be there. */
@@ -129,8 +130,9 @@ int aster_store_open(const struct aster_cli *cli, enum aster_store_mode mode, bo
     name = name != NULL ? name : &local;
     aster_status status = aster_store_resolve(cli->store, name, &error);
     if (status == ASTER_OK && name->kind == ASTER_STORE_MEMORY && !own_process) {
-        status = aster_error_set(&error, ASTER_ERR_INVALID,
-                                 "mem: ends with the process, so nothing would be left of this: use --store sqlite:PATH");
+        status =
+            aster_error_set(&error, ASTER_ERR_INVALID,
+                            "mem: ends with the process, so nothing would be left of this: use --store sqlite:PATH");
     }
     if (status == ASTER_OK) {
         status = name->kind == ASTER_STORE_MEMORY ? aster_memory_open(NULL, serializer, &error)

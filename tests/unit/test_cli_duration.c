@@ -15,9 +15,17 @@ static void durations_with_units_are_read_exactly(void **state)
     static const struct {
         const char *text;
         int64_t ms;
-    } good[] = {{"30s", 30000},   {"500ms", 500},       {"5m", 300000},       {"1h", 3600000},     {"1h30m", 5400000},
-                {"0s", 0},        {"1d", 86400000},     {"1m1ms", 60001},     {"1d2h3m4s5ms", 93784005},
-                {"0030s", 30000}, {"9223372036854775807ms", INT64_MAX}};
+    } good[] = {{"30s", 30000},
+                {"500ms", 500},
+                {"5m", 300000},
+                {"1h", 3600000},
+                {"1h30m", 5400000},
+                {"0s", 0},
+                {"1d", 86400000},
+                {"1m1ms", 60001},
+                {"1d2h3m4s5ms", 93784005},
+                {"0030s", 30000},
+                {"9223372036854775807ms", INT64_MAX}};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         int64_t ms = -1;
         assert_int_equal(aster_duration_parse(good[i].text, &ms, NULL), ASTER_OK);
@@ -42,9 +50,27 @@ static void a_bare_number_is_refused_because_its_unit_is_unknown(void **state)
 static void what_is_no_duration_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"",    "s",     "-1s", "+1s",  " 1s",    "1s ",   "1 s",  "1.5s", "30sec", "1S",
-                                      "1m1h", "1s1s", "1s,", "1ss",  "ms",     "0x1s",  "1e3s", "\xff\x31s",
-                                      "9223372036854775808ms", "9223372036854775807s", "106751991168d"};
+    static const char *const bad[] = {"",
+                                      "s",
+                                      "-1s",
+                                      "+1s",
+                                      " 1s",
+                                      "1s ",
+                                      "1 s",
+                                      "1.5s",
+                                      "30sec",
+                                      "1S",
+                                      "1m1h",
+                                      "1s1s",
+                                      "1s,",
+                                      "1ss",
+                                      "ms",
+                                      "0x1s",
+                                      "1e3s",
+                                      "\xff\x31s",
+                                      "9223372036854775808ms",
+                                      "9223372036854775807s",
+                                      "106751991168d"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct aster_error error = ASTER_ERROR_INIT;
         int64_t ms = -1;

@@ -47,8 +47,8 @@ static void every_kind_of_option_reaches_its_member(void **state)
     (void)state;
     struct arguments arguments;
     int operands;
-    char *argv[] = {"x",  "one", "--flag", "--text=a b", "--duration", "1h30m", "-n", "9223372036854775807",
-                    "two", "--choice", "kill", "--", "--three", NULL};
+    char *argv[] = {"x",   "one",      "--flag", "--text=a b", "--duration", "1h30m", "-n", "9223372036854775807",
+                    "two", "--choice", "kill",   "--",         "--three",    NULL};
     assert_int_equal(parse(argv, &arguments, &operands, NULL), ASTER_OK);
     assert_true(arguments.flag);
     assert_string_equal(arguments.text, "a b");
@@ -81,11 +81,16 @@ static void wrong_options_are_refused_and_named(void **state)
         char *second;
         const char *said;
     } bad[] = {
-        {"--bogus", NULL, "--bogus"},          {"-z", NULL, "-z"},
-        {"--text", NULL, "--text needs"},      {"-t", NULL, "--text needs"},
-        {"--flag=1", NULL, "--flag takes no"}, {"--duration", "30", "--duration"},
-        {"--count", "-1", "--count"},          {"--count", "1x", "--count"},
-        {"--count", "", "--count"},            {"--count", "9223372036854775808", "--count"},
+        {"--bogus", NULL, "--bogus"},
+        {"-z", NULL, "-z"},
+        {"--text", NULL, "--text needs"},
+        {"-t", NULL, "--text needs"},
+        {"--flag=1", NULL, "--flag takes no"},
+        {"--duration", "30", "--duration"},
+        {"--count", "-1", "--count"},
+        {"--count", "1x", "--count"},
+        {"--count", "", "--count"},
+        {"--count", "9223372036854775808", "--count"},
         {"--choice", "stop", "terminate, kill"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -63,7 +63,8 @@ static aster_status environment_make(struct environment *environment, const stru
     snprintf(environment->text[0], size, "%s=%.*s", names[0], (int)fence->resource.size,
              (const char *)fence->resource.data);
     snprintf(environment->text[1], size, "%s=%" PRId64, names[1], fence->epoch);
-    snprintf(environment->text[2], size, "%s=%.*s", names[2], (int)fence->holder.size, (const char *)fence->holder.data);
+    snprintf(environment->text[2], size, "%s=%.*s", names[2], (int)fence->holder.size,
+             (const char *)fence->holder.data);
     snprintf(environment->text[3], size, "%s=%s", names[3], fence_text);
     snprintf(environment->text[4], size, "%s=%s", names[4], run->store);
     for (size_t i = 0; i < VARIABLES; i++) {

@@ -18,8 +18,8 @@ struct aster_child {
 
 enum aster_child_start {
     ASTER_CHILD_STARTED,
-    ASTER_CHILD_LATE,       /* the fence was gone before the command could start */
-    ASTER_CHILD_FAILED      /* *exec_errno says why it cannot be executed; 0 = the system refused a process */
+    ASTER_CHILD_LATE,  /* the fence was gone before the command could start */
+    ASTER_CHILD_FAILED /* *exec_errno says why it cannot be executed; 0 = the system refused a process */
 };
 
 /* Start the command with the environment of the run, only while the fence is supplied. */

@@ -22,9 +22,15 @@
 #define GRACE_DEFAULT_MAX_MS 5000
 #define CANCEL_MS 700 /* an interrupted wait ends within a second, whatever the store does */
 
-static const struct aster_run_options defaults = {
-    0, ASTER_LEASE_TTL_DEFAULT_MS, ASTER_LEASE_DEFAULT, ASTER_LEASE_DEFAULT, -1, ASTER_ON_LOST_TERMINATE, NULL, false,
-    false};
+static const struct aster_run_options defaults = {0,
+                                                  ASTER_LEASE_TTL_DEFAULT_MS,
+                                                  ASTER_LEASE_DEFAULT,
+                                                  ASTER_LEASE_DEFAULT,
+                                                  -1,
+                                                  ASTER_ON_LOST_TERMINATE,
+                                                  NULL,
+                                                  false,
+                                                  false};
 
 static const char *const on_lost_words[] = {"terminate", "kill", "continue", NULL};
 
@@ -115,9 +121,9 @@ static void say_who_holds_it(const struct aster_run *run, struct aster_serialize
     if (run->options->wait_ms > 0 && aster_inspect(serializer, run->resource, &reply, NULL) == ASTER_OK &&
         reply.decision.snapshot.held && reply.decision.snapshot.remaining_ns > 0) {
         const struct aster_snapshot *row = &reply.decision.snapshot;
-        aster_run_say("waiting: %.*s is held by %.*s, epoch %" PRId64 ", since %s, remaining %s", (int)row->resource.size,
-                      (const char *)row->resource.data, (int)row->holder.size, (const char *)row->holder.data,
-                      row->epoch, aster_text_since(row->since_unix_ms, since),
+        aster_run_say("waiting: %.*s is held by %.*s, epoch %" PRId64 ", since %s, remaining %s",
+                      (int)row->resource.size, (const char *)row->resource.data, (int)row->holder.size,
+                      (const char *)row->holder.data, row->epoch, aster_text_since(row->since_unix_ms, since),
                       aster_text_seconds(row->remaining_ns, remaining));
     }
     aster_reply_fini(&reply);
@@ -267,12 +273,14 @@ const struct aster_command aster_command_run = {
     .operands = "RESOURCE -- COMMAND...",
     .operands_min = 1,
     .operands_max = 1,
-    .details =
-        "When the lease is lost, the command's process group gets TERM, and KILL at the self-limit, before anyone else\n"
-        "can be granted; also when aster run itself is killed or stopped. Signals are forwarded to the group.\n"
-        "The command finds ASTER_RESOURCE, ASTER_EPOCH, ASTER_HOLDER, ASTER_FENCE and ASTER_STORE in its environment.\n\n"
-        "Exit status: the command's own (128 + N after signal N); 75 not acquired, 76 lease lost, 69 store unreachable,\n"
-        "77 refused, 64 usage, 78 configuration, 126 and 127 the command cannot be executed or found.",
+    .details = "When the lease is lost, the command's process group gets TERM, and KILL at the self-limit, before "
+               "anyone else\n"
+               "can be granted; also when aster run itself is killed or stopped. Signals are forwarded to the group.\n"
+               "The command finds ASTER_RESOURCE, ASTER_EPOCH, ASTER_HOLDER, ASTER_FENCE and ASTER_STORE in its "
+               "environment.\n\n"
+               "Exit status: the command's own (128 + N after signal N); 75 not acquired, 76 lease lost, 69 store "
+               "unreachable,\n"
+               "77 refused, 64 usage, 78 configuration, 126 and 127 the command cannot be executed or found.",
     .example = "aster run nightly-report --ttl 30s --wait 10s -- sh -c 'echo \"epoch $ASTER_EPOCH\"'",
     .options = options,
     .defaults = &defaults,

@@ -10,7 +10,7 @@
 aster_status aster_run_signals_take(sigset_t *old, int *fd, struct aster_error *error)
 {
     /* TTOU and TTIN: handing the terminal to the command must not stop us. */
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
+    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
                                   SIGCONT, SIGTSTP, SIGCHLD, SIGTTOU, SIGTTIN, SIGPIPE};
     sigset_t set;
     sigemptyset(&set);

@@ -106,8 +106,7 @@ static void end_command(struct supervisor *self, const struct aster_lease_report
     aster_child_signal(&self->child, SIGCONT);
     self->phase = PHASE_TERMINATING;
     say_lost(self, report, "ending the command");
-    aster_run_tell(self->run, "TERM sent; KILL follows in %" PRId64 " ms",
-                   (self->kill_at_ns - now) / ASTER_NS_PER_MS);
+    aster_run_tell(self->run, "TERM sent; KILL follows in %" PRId64 " ms", (self->kill_at_ns - now) / ASTER_NS_PER_MS);
 }
 
 /* When the command must hear of the end if no renewal succeeds. */
@@ -274,8 +273,7 @@ static int start_and_watch(struct supervisor *self)
     if (aster_watchdog_start(&self->watchdog, self->limit_ns, &error) != ASTER_OK) {
         return could_not_start(self, ASTER_CHILD_FAILED, 0, &error);
     }
-    enum aster_child_start result =
-        aster_child_start(&self->child, self->run, &self->watchdog, &exec_errno, &error);
+    enum aster_child_start result = aster_child_start(&self->child, self->run, &self->watchdog, &exec_errno, &error);
     if (result != ASTER_CHILD_STARTED) {
         aster_watchdog_stop(&self->watchdog);
         return could_not_start(self, result, exec_errno, &error);

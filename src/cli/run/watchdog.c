@@ -100,8 +100,7 @@ aster_status aster_watchdog_start(struct aster_watchdog *watchdog, int64_t limit
 {
     int ends[2] = {-1, -1};
     int timer = -1;
-    struct aster_watch_page *page =
-        mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct aster_watch_page *page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) {
         return aster_error_set_os(error, ASTER_ERR_NOMEM, errno, "cannot map a page for the watchdog");
     }
