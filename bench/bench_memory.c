@@ -1,4 +1,5 @@
-/* The fenced write of the memory serializer, beside a mutex and beside memory itself. Exits 1 when a bound is broken. */
+/* The fenced write of the memory serializer, beside a mutex and beside memory itself. Exits 1 when a bound is broken.
+ */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -48,12 +48,14 @@ static void cycle(struct aster_serializer *serializer, const char *resource)
     operation.caller = aster_text("bench");
     operation.ttl_ms = 30000;
     check(aster_serializer_call(serializer, &operation, 0, &reply, &error) == ASTER_OK &&
-              reply.decision.outcome == ASTER_GRANTED, "acquire", &error);
+              reply.decision.outcome == ASTER_GRANTED,
+          "acquire", &error);
     operation.kind = ASTER_OP_RELEASE;
     operation.epoch = reply.decision.epoch;
     operation.ttl_ms = 0;
     check(aster_serializer_call(serializer, &operation, 0, &reply, &error) == ASTER_OK &&
-              reply.decision.outcome == ASTER_GRANTED, "release", &error);
+              reply.decision.outcome == ASTER_GRANTED,
+          "release", &error);
     aster_reply_fini(&reply);
 }
 
@@ -114,8 +116,8 @@ static double rate(struct aster_serializer *serializer, int count, double second
     pthread_barrier_init(&start, NULL, (unsigned)count);
     int64_t begin_ns = bench_now_ns();
     for (int i = 0; i < count; i++) {
-        requesters[i] = (struct requester){.serializer = serializer, .start = &start,
-                                           .until_ns = begin_ns + (int64_t)(seconds * 1e9)};
+        requesters[i] = (struct requester){
+            .serializer = serializer, .start = &start, .until_ns = begin_ns + (int64_t)(seconds * 1e9)};
         snprintf(requesters[i].resource, sizeof requesters[i].resource, "bench/%d", i);
         check(pthread_create(&threads[i], NULL, request, &requesters[i]) == 0, "cannot start a thread", NULL);
     }

@@ -1,5 +1,5 @@
-/* The catalog: two writers, one fence. A writes and releases, B takes its place, and what A still carries in its pocket is
- * refused before its write runs. Exits non-zero if any of it does not happen. */
+/* The catalog: two writers, one fence. A writes and releases, B takes its place, and what A still carries in its pocket
+ * is refused before its write runs. Exits non-zero if any of it does not happen. */
 #include <stdio.h>
 #include <string.h>
 
@@ -66,7 +66,8 @@ static enum aster_reason write_catalog(struct aster_serializer *serializer, cons
     struct aster_verdict verdict = ASTER_VERDICT_INIT;
     struct change change = {catalog, text};
     struct aster_error error = ASTER_ERROR_INIT;
-    if (aster_mutate_fenced(serializer, fence, aster_text(writer), apply_change, &change, &verdict, &error) != ASTER_OK) {
+    if (aster_mutate_fenced(serializer, fence, aster_text(writer), apply_change, &change, &verdict, &error) !=
+        ASTER_OK) {
         fprintf(stderr, "catalog: %s\n", error.message);
         return ASTER_REASON_NO_FENCE;
     }

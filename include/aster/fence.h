@@ -44,7 +44,10 @@ struct aster_verdict {
     int64_t current_epoch;
 };
 
-#define ASTER_VERDICT_INIT {ASTER_REASON_NONE, 0, 0}
+#define ASTER_VERDICT_INIT                                                                                             \
+    {                                                                                                                  \
+        ASTER_REASON_NONE, 0, 0                                                                                        \
+    }
 
 /* Longest text of a fence: every byte of both names escaped as %XX, a 20-digit epoch, separators and the NUL. */
 #define ASTER_FENCE_TEXT_MAX 2400

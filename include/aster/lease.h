@@ -44,9 +44,9 @@ ASTER_API const char *aster_lease_status_name(enum aster_lease_status status);
 /* The same for a reason. Never NULL. Thread-safe. */
 ASTER_API const char *aster_lease_reason_name(enum aster_lease_reason reason);
 
-#define ASTER_LEASE_TTL_DEFAULT_MS 30000   /* DESIGN 4 */
-#define ASTER_LEASE_DRIFT_DEFAULT_PPM 500  /* DESIGN 4; a quartz clock is within 100 ppm, a slewed one within 500 */
-#define ASTER_LEASE_DEFAULT (-1)           /* renew interval: ttl/3; margin: min(1 s, ttl/10) */
+#define ASTER_LEASE_TTL_DEFAULT_MS 30000  /* DESIGN 4 */
+#define ASTER_LEASE_DRIFT_DEFAULT_PPM 500 /* DESIGN 4; a quartz clock is within 100 ppm, a slewed one within 500 */
+#define ASTER_LEASE_DEFAULT (-1)          /* renew interval: ttl/3; margin: min(1 s, ttl/10) */
 
 /* Called from a dispatcher thread, never from the renewing one: it may be slow, and may call any function here,
  * release and destroy included. Called once per status change, in order. */
@@ -55,21 +55,23 @@ typedef void (*aster_lease_callback)(struct aster_lease *lease, enum aster_lease
 struct aster_lease_options {
     size_t struct_size;
     int64_t ttl_ms;
-    int64_t renew_interval_ms;   /* ASTER_LEASE_DEFAULT or > 0 and < ttl - margin */
-    int64_t margin_ms;           /* ASTER_LEASE_DEFAULT or >= 0 and < ttl */
-    int64_t drift_ppm;           /* 0..100000 */
-    int64_t wait_ms;             /* how long to wait while another holds it; 0 = try once */
-    int64_t request_timeout_ms;  /* bound on one acquire attempt that is not waiting in a queue; 0 = 10 s */
-    bool take_over_own;          /* also acquire when the holder is the same identity: the earlier incarnation is
-                                    fenced by a new epoch */
+    int64_t renew_interval_ms;      /* ASTER_LEASE_DEFAULT or > 0 and < ttl - margin */
+    int64_t margin_ms;              /* ASTER_LEASE_DEFAULT or >= 0 and < ttl */
+    int64_t drift_ppm;              /* 0..100000 */
+    int64_t wait_ms;                /* how long to wait while another holds it; 0 = try once */
+    int64_t request_timeout_ms;     /* bound on one acquire attempt that is not waiting in a queue; 0 = 10 s */
+    bool take_over_own;             /* also acquire when the holder is the same identity: the earlier incarnation is
+                                       fenced by a new epoch */
     aster_lease_callback on_status; /* optional */
     void *user;
-    struct aster_runtime *runtime;  /* NULL = the process's */
+    struct aster_runtime *runtime; /* NULL = the process's */
 };
 
 #define ASTER_LEASE_OPTIONS_INIT                                                                                       \
-    {sizeof(struct aster_lease_options), ASTER_LEASE_TTL_DEFAULT_MS, ASTER_LEASE_DEFAULT, ASTER_LEASE_DEFAULT,        \
-     ASTER_LEASE_DRIFT_DEFAULT_PPM, 0, 0, false, NULL, NULL, NULL}
+    {                                                                                                                  \
+        sizeof(struct aster_lease_options), ASTER_LEASE_TTL_DEFAULT_MS, ASTER_LEASE_DEFAULT, ASTER_LEASE_DEFAULT,      \
+            ASTER_LEASE_DRIFT_DEFAULT_PPM, 0, 0, false, NULL, NULL, NULL                                               \
+    }
 
 /* Acquire and block until granted, denied, failed, or wait_ms has passed. options may be NULL.
  * ASTER_OK with *lease set: granted. ASTER_OK with *lease NULL: denied; `reply` (optional, initialised) says why and
@@ -101,11 +103,11 @@ ASTER_API const struct aster_fence *aster_lease_fence(const struct aster_lease *
 struct aster_lease_report {
     enum aster_lease_status status;
     enum aster_lease_reason reason;
-    int64_t epoch;            /* 0 before the grant */
-    int64_t remaining_ns;     /* until the self-limit; 0 when no fence is supplied */
-    int64_t limit_ns;         /* the self-limit on CLOCK_BOOTTIME (or the runtime's virtual clock) */
-    int64_t renewals;         /* successful ones */
-    int64_t renew_errors;     /* failed or unanswered attempts */
+    int64_t epoch;                 /* 0 before the grant */
+    int64_t remaining_ns;          /* until the self-limit; 0 when no fence is supplied */
+    int64_t limit_ns;              /* the self-limit on CLOCK_BOOTTIME (or the runtime's virtual clock) */
+    int64_t renewals;              /* successful ones */
+    int64_t renew_errors;          /* failed or unanswered attempts */
     struct aster_error last_error; /* of the last failed attempt; kept after recovery */
 };
 

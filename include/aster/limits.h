@@ -9,12 +9,12 @@
 
 ASTER_BEGIN_DECLS
 
-#define ASTER_RESOURCE_MAX 512      /* bytes of a resource name (DESIGN 1) */
-#define ASTER_IDENTITY_MAX 256      /* bytes of a holder, candidate, writer or authority (DESIGN 1) */
-#define ASTER_VALUE_MAX 65536       /* bytes of a fenced value: 64 KiB (DESIGN 3) */
-#define ASTER_REQUEST_ID_SIZE 16    /* bytes of a request id (DESIGN 3) */
-#define ASTER_TTL_MIN_MS 100        /* default lower bound of a ttl: 100 ms (DESIGN 3) */
-#define ASTER_TTL_MAX_MS 86400000   /* default upper bound of a ttl: 24 h (DESIGN 3) */
+#define ASTER_RESOURCE_MAX 512           /* bytes of a resource name (DESIGN 1) */
+#define ASTER_IDENTITY_MAX 256           /* bytes of a holder, candidate, writer or authority (DESIGN 1) */
+#define ASTER_VALUE_MAX 65536            /* bytes of a fenced value: 64 KiB (DESIGN 3) */
+#define ASTER_REQUEST_ID_SIZE 16         /* bytes of a request id (DESIGN 3) */
+#define ASTER_TTL_MIN_MS 100             /* default lower bound of a ttl: 100 ms (DESIGN 3) */
+#define ASTER_TTL_MAX_MS 86400000        /* default upper bound of a ttl: 24 h (DESIGN 3) */
 #define ASTER_TTL_HARD_MAX_MS 4294967295 /* what a configured bound cannot exceed: 2^32-1 ms, about 49 days */
 
 /* Configurable limits of one serializer. Exceeding one is answered with ASTER_ERR_LIMIT (counts) or
@@ -24,13 +24,15 @@ struct aster_limits {
     int64_t ttl_min_ms;
     int64_t ttl_max_ms;
     size_t value_max_bytes;
-    size_t resources_max;             /* rows, held or free */
+    size_t resources_max; /* rows, held or free */
     size_t waiters_per_resource_max;
     size_t waiters_total_max;
 };
 
 #define ASTER_LIMITS_INIT                                                                                              \
-    {sizeof(struct aster_limits), ASTER_TTL_MIN_MS, ASTER_TTL_MAX_MS, ASTER_VALUE_MAX, 16777216, 16384, 1048576}
+    {                                                                                                                  \
+        sizeof(struct aster_limits), ASTER_TTL_MIN_MS, ASTER_TTL_MAX_MS, ASTER_VALUE_MAX, 16777216, 16384, 1048576     \
+    }
 
 /* Accept 1..ASTER_RESOURCE_MAX bytes of valid UTF-8 without control characters (U+0000..U+001F, U+007F..U+009F).
  * Errors: ASTER_ERR_INVALID with the length or the offending offset. */

@@ -14,14 +14,16 @@ struct aster_memory_options {
     size_t struct_size;
     const struct aster_clock *clock; /* NULL = the system clock */
     struct aster_limits limits;
-    size_t stripes;                  /* locks; rounded up to a power of two, 1..4096 */
-    size_t history_max;              /* audit events kept; 0 = none */
-    aster_authorizer authorize;      /* NULL = everything is allowed */
+    size_t stripes;             /* locks; rounded up to a power of two, 1..4096 */
+    size_t history_max;         /* audit events kept; 0 = none */
+    aster_authorizer authorize; /* NULL = everything is allowed */
     void *authorize_user;
 };
 
-#define ASTER_MEMORY_OPTIONS_INIT \
-    {sizeof(struct aster_memory_options), NULL, ASTER_LIMITS_INIT, 64, 1024, NULL, NULL}
+#define ASTER_MEMORY_OPTIONS_INIT                                                                                      \
+    {                                                                                                                  \
+        sizeof(struct aster_memory_options), NULL, ASTER_LIMITS_INIT, 64, 1024, NULL, NULL                             \
+    }
 
 /* options may be NULL. Errors: ASTER_ERR_INVALID, ASTER_ERR_NOMEM, ASTER_ERR_IO (no entropy). */
 ASTER_API aster_status aster_memory_open(const struct aster_memory_options *options,

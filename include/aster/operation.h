@@ -27,42 +27,48 @@ enum aster_operation_kind {
 ASTER_API const char *aster_operation_name(enum aster_operation_kind kind);
 
 enum aster_operation_flags {
-    ASTER_OP_TAKE_OVER_OWN = 1,    /* acquire: also when the holder is the candidate itself; gives a new epoch */
-    ASTER_OP_EXPIRED_VERDICT = 2,  /* acquire: epoch and lease_revision name the lease that the leader judged expired;
-                                      honoured only while both still match (replicated and journalled serializers) */
-    ASTER_OP_EXPECT_EPOCH = 4,     /* revoke: refuse with EPOCH_MISMATCH unless the row's epoch is `epoch` */
-    ASTER_OP_WITH_VALUE = 8        /* release: store `value` if value_revision is equal, in the same step */
+    ASTER_OP_TAKE_OVER_OWN = 1,   /* acquire: also when the holder is the candidate itself; gives a new epoch */
+    ASTER_OP_EXPIRED_VERDICT = 2, /* acquire: epoch and lease_revision name the lease that the leader judged expired;
+                                     honoured only while both still match (replicated and journalled serializers) */
+    ASTER_OP_EXPECT_EPOCH = 4,    /* revoke: refuse with EPOCH_MISMATCH unless the row's epoch is `epoch` */
+    ASTER_OP_WITH_VALUE = 8       /* release: store `value` if value_revision is equal, in the same step */
 };
 
 /* The bytes behind the views belong to whoever built the operation, until it has been answered. */
 struct aster_operation {
     size_t struct_size;
     enum aster_operation_kind kind;
-    uint32_t flags;              /* aster_operation_flags */
+    uint32_t flags; /* aster_operation_flags */
     struct aster_bytes resource;
-    struct aster_bytes caller;   /* the authenticated identity: candidate, holder, authority or writer */
+    struct aster_bytes caller; /* the authenticated identity: candidate, holder, authority or writer */
     unsigned char request_id[ASTER_REQUEST_ID_SIZE]; /* random; all zero = no protection against a repeat */
-    int64_t ttl_ms;              /* acquire */
-    int64_t epoch;               /* renew, release, put (carried), expire, revoke with EXPECT_EPOCH */
-    int64_t lease_revision;      /* expire, EXPIRED_VERDICT */
-    int64_t value_revision;      /* put, release WITH_VALUE: the revision the caller last saw */
-    struct aster_bytes value;    /* put, release WITH_VALUE */
-    struct aster_bytes holder;   /* put: the fence's holder */
+    int64_t ttl_ms;                                  /* acquire */
+    int64_t epoch;             /* renew, release, put (carried), expire, revoke with EXPECT_EPOCH */
+    int64_t lease_revision;    /* expire, EXPIRED_VERDICT */
+    int64_t value_revision;    /* put, release WITH_VALUE: the revision the caller last saw */
+    struct aster_bytes value;  /* put, release WITH_VALUE */
+    struct aster_bytes holder; /* put: the fence's holder */
 };
 
-#define ASTER_OPERATION_INIT {sizeof(struct aster_operation), (enum aster_operation_kind)0, 0, {NULL, 0}, {NULL, 0}, \
-                              {0}, 0, 0, 0, 0, {NULL, 0}, {NULL, 0}}
+#define ASTER_OPERATION_INIT                                                                                           \
+    {                                                                                                                  \
+        sizeof(struct aster_operation), (enum aster_operation_kind)0, 0, {NULL, 0}, {NULL, 0}, {0}, 0, 0, 0, 0,        \
+            {NULL, 0},                                                                                                 \
+        {                                                                                                              \
+            NULL, 0                                                                                                    \
+        }                                                                                                              \
+    }
 
 /* An advisory view of a row: stale the moment it is returned, so nothing may gate a write on it. */
 struct aster_snapshot {
     struct aster_bytes resource;
     int64_t epoch;
     bool held;
-    struct aster_bytes holder;   /* empty when free */
+    struct aster_bytes holder; /* empty when free */
     int64_t ttl_ms;
-    int64_t remaining_ns;        /* 0..ttl on the serializer's clock; 0 when free or expired */
-    int64_t since_unix_ms;       /* when this epoch was granted, wall clock, for display only; 0 = unknown */
-    int64_t lease_revision;      /* counts renewals of this row, never reset */
+    int64_t remaining_ns;   /* 0..ttl on the serializer's clock; 0 when free or expired */
+    int64_t since_unix_ms;  /* when this epoch was granted, wall clock, for display only; 0 = unknown */
+    int64_t lease_revision; /* counts renewals of this row, never reset */
     struct aster_bytes value;
     int64_t value_revision;
     struct aster_bytes last_holder; /* who held before, and under which epoch; empty and 0 when nobody did */
@@ -76,11 +82,11 @@ struct aster_decision {
     size_t struct_size;
     enum aster_operation_kind kind;
     enum aster_outcome outcome;
-    enum aster_reason reason;    /* NONE when granted */
-    bool replayed;               /* the same id from the same caller was applied before; nothing happened again */
-    bool takeover;               /* acquire: an expired lease, or one's own earlier one, was replaced */
-    int64_t epoch;               /* granted: the epoch this operation produced or confirmed; denied: the row's */
-    int64_t carried_epoch;       /* what the operation carried, for messages; 0 for acquire and inspect */
+    enum aster_reason reason;       /* NONE when granted */
+    bool replayed;                  /* the same id from the same caller was applied before; nothing happened again */
+    bool takeover;                  /* acquire: an expired lease, or one's own earlier one, was replaced */
+    int64_t epoch;                  /* granted: the epoch this operation produced or confirmed; denied: the row's */
+    int64_t carried_epoch;          /* what the operation carried, for messages; 0 for acquire and inspect */
     struct aster_snapshot snapshot; /* of the row after the decision */
 };
 

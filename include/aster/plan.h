@@ -39,7 +39,8 @@ struct aster_plan {
     int64_t takeover_ms;        /* worst time from the holder's last renewal to the successor's grant */
 };
 
-/* Derive ttl, renew interval and margin. Errors: ASTER_ERR_INVALID naming the two inputs that conflict, with numbers. */
+/* Derive ttl, renew interval and margin. Errors: ASTER_ERR_INVALID naming the two inputs that conflict, with numbers.
+ */
 ASTER_API aster_status aster_plan_derive(const struct aster_plan_inputs *inputs, struct aster_plan *plan,
                                          struct aster_error *error);
 

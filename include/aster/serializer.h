@@ -17,8 +17,19 @@ struct aster_reply {
     void *storage; /* private */
 };
 
-#define ASTER_REPLY_INIT {{0, (enum aster_operation_kind)0, ASTER_DENIED, ASTER_REASON_NONE, false, false, 0, 0, \
-                           {{NULL, 0}, 0, false, {NULL, 0}, 0, 0, 0, 0, {NULL, 0}, 0, {NULL, 0}, 0}}, NULL}
+#define ASTER_REPLY_INIT                                                                                               \
+    {                                                                                                                  \
+        {0,                                                                                                            \
+         (enum aster_operation_kind)0,                                                                                 \
+         ASTER_DENIED,                                                                                                 \
+         ASTER_REASON_NONE,                                                                                            \
+         false,                                                                                                        \
+         false,                                                                                                        \
+         0,                                                                                                            \
+         0,                                                                                                            \
+         {{NULL, 0}, 0, false, {NULL, 0}, 0, 0, 0, 0, {NULL, 0}, 0, {NULL, 0}, 0}},                                    \
+            NULL                                                                                                       \
+    }
 
 /* Deep-copy `decision` into `reply`, replacing what it held. Errors: ASTER_ERR_NOMEM, reply untouched.
  * Not thread-safe on one reply. */
@@ -94,7 +105,7 @@ struct aster_event {
     int64_t revision; /* grows by one or more per event within a store, never reused */
     int64_t unix_ms;  /* wall clock, for display */
     enum aster_event_kind kind;
-    enum aster_reason reason;    /* FENCE_REJECTED, UNAUTHORIZED */
+    enum aster_reason reason; /* FENCE_REJECTED, UNAUTHORIZED */
     struct aster_bytes resource;
     struct aster_bytes actor;    /* candidate, holder, authority or writer; empty for expiry */
     struct aster_bytes previous; /* TAKEOVER, REVOKED, EXPIRED: who held */
@@ -109,7 +120,10 @@ struct aster_history_query {
     size_t limit;                /* the newest `limit` of those, 0 = all */
 };
 
-#define ASTER_HISTORY_QUERY_INIT {sizeof(struct aster_history_query), {NULL, 0}, 0, 0}
+#define ASTER_HISTORY_QUERY_INIT                                                                                       \
+    {                                                                                                                  \
+        sizeof(struct aster_history_query), {NULL, 0}, 0, 0                                                            \
+    }
 
 /* Called for each event. The event lives during the call only; return false to stop. Must not call the serializer. */
 typedef bool (*aster_visit_event)(const struct aster_event *event, void *user);

@@ -18,27 +18,30 @@ ASTER_BEGIN_DECLS
 
 struct aster_sqlite_options {
     size_t struct_size;
-    const struct aster_clock *clock;  /* NULL = the system clock; all processes on a file must use the same clock */
+    const struct aster_clock *clock; /* NULL = the system clock; all processes on a file must use the same clock */
     struct aster_limits limits;
-    int64_t busy_timeout_ms;          /* how long a transaction waits for another process's write lock before it
-                                         answers ASTER_ERR_BUSY; default 1 s, 0..60 s */
-    int64_t history_max;              /* audit rows kept; default 10,000; 0 = none */
-    size_t queue_max;                 /* requests waiting for a commit; more are refused with ASTER_ERR_LIMIT */
-    size_t batch_max;                 /* requests that share one commit; default 1,024 */
-    bool create;                      /* create the file (mode 0600) when it is missing; default true */
-    bool allow_network_filesystem;    /* default false: WAL's shared memory does not work across machines */
-    aster_authorizer authorize;       /* NULL = everything is allowed */
+    int64_t busy_timeout_ms;       /* how long a transaction waits for another process's write lock before it
+                                      answers ASTER_ERR_BUSY; default 1 s, 0..60 s */
+    int64_t history_max;           /* audit rows kept; default 10,000; 0 = none */
+    size_t queue_max;              /* requests waiting for a commit; more are refused with ASTER_ERR_LIMIT */
+    size_t batch_max;              /* requests that share one commit; default 1,024 */
+    bool create;                   /* create the file (mode 0600) when it is missing; default true */
+    bool allow_network_filesystem; /* default false: WAL's shared memory does not work across machines */
+    aster_authorizer authorize;    /* NULL = everything is allowed */
     void *authorize_user;
 };
 
 #define ASTER_SQLITE_OPTIONS_INIT                                                                                      \
-    {sizeof(struct aster_sqlite_options), NULL, ASTER_LIMITS_INIT, 1000, 10000, 65536, 1024, true, false, NULL, NULL}
+    {                                                                                                                  \
+        sizeof(struct aster_sqlite_options), NULL, ASTER_LIMITS_INIT, 1000, 10000, 65536, 1024, true, false, NULL,     \
+            NULL                                                                                                       \
+    }
 
 /* Open or create the store in `path`. options may be NULL. Fenced writes get the `sqlite3 *` of an open transaction as
  * tx (do not COMMIT or ROLLBACK it); it has the functions of aster_sqlite_register() and the fence already declared.
  * Errors: ASTER_ERR_INVALID (path, options, network file system), ASTER_ERR_IO, ASTER_ERR_BUSY, ASTER_ERR_CORRUPT,
- * ASTER_ERR_VERSION (schema written by a newer Aster), ASTER_ERR_FORKED (the parent had the file open at the fork: SQLite
- * cannot be trusted with it before exec()). */
+ * ASTER_ERR_VERSION (schema written by a newer Aster), ASTER_ERR_FORKED (the parent had the file open at the fork:
+ * SQLite cannot be trusted with it before exec()). */
 ASTER_API aster_status aster_sqlite_open(const char *path, const struct aster_sqlite_options *options,
                                          struct aster_serializer **serializer, struct aster_error *error);
 

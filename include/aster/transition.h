@@ -35,11 +35,11 @@ struct aster_row {
 /* What a transition did. The views in `row` and `decision` borrow from the input row and the operation: store or copy
  * them before either goes away. */
 struct aster_effect {
-    struct aster_row row;            /* the row afterwards; equal to the input when !changed */
-    bool changed;                    /* store `row` */
-    bool rearm;                      /* granted_at := now */
-    bool removed;                    /* forget: delete the row and raise the floor to its epoch */
-    struct aster_decision decision;  /* remaining_ns and since_unix_ms are 0: the serializer's clock fills them */
+    struct aster_row row;           /* the row afterwards; equal to the input when !changed */
+    bool changed;                   /* store `row` */
+    bool rearm;                     /* granted_at := now */
+    bool removed;                   /* forget: delete the row and raise the floor to its epoch */
+    struct aster_decision decision; /* remaining_ns and since_unix_ms are 0: the serializer's clock fills them */
 };
 
 /* A row that does not exist behaves as a free row whose epoch is the table's floor (0 in a new table). */

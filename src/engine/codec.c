@@ -197,8 +197,7 @@ aster_status aster_operation_decode(struct aster_bytes bytes, struct aster_opera
                                bytes.size);
     }
     if (check_operation(&fresh, &detail) != ASTER_OK) {
-        return aster_error_set(error, ASTER_ERR_CORRUPT, "the encoded operation breaks a rule: %.300s",
-                               detail.message);
+        return aster_error_set(error, ASTER_ERR_CORRUPT, "the encoded operation breaks a rule: %.300s", detail.message);
     }
     *operation = fresh;
     return ASTER_OK;

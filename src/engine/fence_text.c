@@ -58,8 +58,9 @@ aster_status aster_fence_format(const struct aster_fence *fence, char *text, siz
     write_escaped(&writer, fence->resource);
     aster_write_raw(&writer, "", 1);
     if (writer.failed || writer.used > size) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "the fence's text needs %zu bytes, the buffer has %zu: give %d",
-                               writer.used, size, ASTER_FENCE_TEXT_MAX);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "the fence's text needs %zu bytes, the buffer has %zu: give %d", writer.used, size,
+                               ASTER_FENCE_TEXT_MAX);
     }
     memcpy(text, line, writer.used);
     return ASTER_OK;

@@ -52,9 +52,10 @@ static aster_status check_value(const struct aster_operation *operation, const s
 {
     size_t max = limits->value_max_bytes < ASTER_VALUE_MAX ? limits->value_max_bytes : ASTER_VALUE_MAX;
     if (operation->value.size > max) {
-        return aster_error_set(error, ASTER_ERR_INVALID,
-                               "value is %zu bytes, value_max_bytes is %zu: store the data elsewhere and put a reference",
-                               operation->value.size, max);
+        return aster_error_set(
+            error, ASTER_ERR_INVALID,
+            "value is %zu bytes, value_max_bytes is %zu: store the data elsewhere and put a reference",
+            operation->value.size, max);
     }
     return ASTER_OK;
 }

@@ -1,9 +1,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/alloc.h"
 #include "engine/codec.h"
 #include "engine/fence_rule.h"
 #include "engine/table_internal.h"
@@ -102,8 +102,7 @@ static void give_back(struct aster_table *table, struct reservation *reservation
 
 static bool reserve_entry(struct aster_table *table, struct aster_bytes resource, struct reservation *reservation)
 {
-    if (!aster_index_reserve(&table->index) ||
-        !aster_deadlines_reserve(&table->deadlines, table->index.count + 1)) {
+    if (!aster_index_reserve(&table->index) || !aster_deadlines_reserve(&table->deadlines, table->index.count + 1)) {
         return false;
     }
     struct aster_entry *entry = aster_alloc(entry_size(resource.size));
@@ -120,8 +119,8 @@ static bool reserve_entry(struct aster_table *table, struct aster_bytes resource
 
 static bool reserve_value(const struct aster_entry *entry, struct aster_bytes value, struct reservation *reservation)
 {
-    bool same = entry != NULL && entry->value != NULL && entry->value->bytes == value.data &&
-                entry->value->size == value.size;
+    bool same =
+        entry != NULL && entry->value != NULL && entry->value->bytes == value.data && entry->value->size == value.size;
     if (same || value.size == 0) {
         return true;
     }

@@ -1,7 +1,8 @@
 /* Rows by resource name, with deadlines and the floor: the state of one serializer (or of one stripe of it).
  *
  * Pure: no clock (time is an argument), no lock (the caller serialises), no hidden failure: memory is asked for before
- * anything changes, and ASTER_ERR_NOMEM leaves the table as it was. Deterministic: the same calls give the same state. */
+ * anything changes, and ASTER_ERR_NOMEM leaves the table as it was. Deterministic: the same calls give the same state.
+ */
 #ifndef ENGINE_TABLE_H
 #define ENGINE_TABLE_H
 
@@ -22,8 +23,8 @@ aster_status aster_table_create(const struct aster_table_options *options, struc
                                 struct aster_error *error);
 void aster_table_destroy(struct aster_table *table); /* NULL is legal */
 
-/* An effect, and since when the row's current lease is held: `now_ns` of its acquire, or ASTER_TABLE_SINCE_UNKNOWN (free,
- * or acquired before a restart). Callers turn it into the snapshot's since_unix_ms with their wall clock. */
+/* An effect, and since when the row's current lease is held: `now_ns` of its acquire, or ASTER_TABLE_SINCE_UNKNOWN
+ * (free, or acquired before a restart). Callers turn it into the snapshot's since_unix_ms with their wall clock. */
 #define ASTER_TABLE_SINCE_UNKNOWN INT64_MIN
 struct aster_table_result {
     struct aster_effect effect;

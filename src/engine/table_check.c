@@ -51,8 +51,7 @@ static bool check_entry(struct aster_entry *entry, void *user)
     if (checking->broken == NULL && entry->hash != (uint32_t)aster_siphash(&table->key, aster_entry_name(entry))) {
         checking->broken = "a row's hash is not that of its name";
     }
-    if (checking->broken == NULL &&
-        aster_index_find(&table->index, entry->hash, aster_entry_name(entry)) != entry) {
+    if (checking->broken == NULL && aster_index_find(&table->index, entry->hash, aster_entry_name(entry)) != entry) {
         checking->broken = "a row is not found under its name";
     }
     checking->rows++;

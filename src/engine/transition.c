@@ -284,8 +284,8 @@ struct aster_snapshot aster_row_snapshot(struct aster_bytes resource, const stru
 aster_status aster_transition(const struct aster_row *row, bool expired, const struct aster_operation *operation,
                               struct aster_effect *effect, struct aster_error *error)
 {
-    static const struct aster_limits hard = {sizeof hard, 1, ASTER_TTL_HARD_MAX_MS, ASTER_VALUE_MAX, SIZE_MAX, SIZE_MAX,
-                                             SIZE_MAX};
+    static const struct aster_limits hard = {sizeof hard, 1,       ASTER_TTL_HARD_MAX_MS, ASTER_VALUE_MAX, SIZE_MAX,
+                                             SIZE_MAX,    SIZE_MAX};
     aster_status status = aster_operation_check(operation, &hard, error);
     if (status != ASTER_OK) {
         return status;

@@ -1,5 +1,5 @@
-/* Callbacks, one after the other, on a thread that renews nothing (with a virtual clock: on the thread that caused them,
- * after everything else). */
+/* Callbacks, one after the other, on a thread that renews nothing (with a virtual clock: on the thread that caused
+ * them, after everything else). */
 #include "lease/handle.h"
 
 void lease_dispatcher_queue(struct aster_lease *lease)

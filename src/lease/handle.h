@@ -55,8 +55,8 @@ struct aster_lease {
     enum aster_lease_reason reason;
     enum lease_phase phase;
     bool quiesced;
-    bool abandoned;        /* nobody wants the grant any more: release it when it comes */
-    bool ambiguous;        /* an acquire may have been applied: only a decision under the same id tells */
+    bool abandoned; /* nobody wants the grant any more: release it when it comes */
+    bool ambiguous; /* an acquire may have been applied: only a decision under the same id tells */
     uint32_t acquire_flags;
     int64_t limit_ns;      /* the self-limit, also while no fence is supplied */
     int64_t lapse_ns;      /* from then on the serializer has forgotten whatever it may have granted */
@@ -107,7 +107,7 @@ struct aster_runtime {
     pthread_t renewer;
     pthread_t dispatcher;
 
-    bool dispatching; /* virtual clock: somebody runs callbacks already */
+    bool dispatching;            /* virtual clock: somebody runs callbacks already */
     struct aster_lease *calling; /* whose callback runs now */
     pthread_t calling_thread;
     pthread_cond_t callbacks_changed;
@@ -119,7 +119,7 @@ struct aster_runtime {
 /* What to submit, and what to ask back, once the mutex is unlocked. */
 #define OUTBOX_MAX 512
 struct outbox {
-    struct aster_lease *send[OUTBOX_MAX];    /* lease->main or lease->release, see is_release */
+    struct aster_lease *send[OUTBOX_MAX]; /* lease->main or lease->release, see is_release */
     bool is_release[OUTBOX_MAX];
     struct lease_request *give_back[OUTBOX_MAX];
     size_t send_count;

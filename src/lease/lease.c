@@ -56,8 +56,8 @@ static aster_status register_handle(struct aster_runtime *runtime, struct aster_
         status = aster_error_set(error, ASTER_ERR_LIMIT, "handles_max is %zu and reached: release leases first",
                                  runtime->handles_max);
     } else if (!lease_timers_reserve(runtime, runtime->handles + 1)) {
-        status = aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for the timer of lease %zu",
-                                 runtime->handles + 1);
+        status =
+            aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for the timer of lease %zu", runtime->handles + 1);
     } else {
         runtime->handles++;
     }

@@ -60,7 +60,8 @@ static aster_status check_inputs(const struct aster_plan_inputs *inputs, struct 
     }
     if (inputs->recover_ms >= 0 && inputs->recover_ms < ASTER_TTL_MIN_MS + TAKEOVER_SLACK_MS) {
         return aster_error_set(error, ASTER_ERR_INVALID,
-                               "recover %" PRId64 " ms conflicts with ttl_min %d ms: no takeover can be promised within "
+                               "recover %" PRId64
+                               " ms conflicts with ttl_min %d ms: no takeover can be promised within "
                                "less than %d ms",
                                inputs->recover_ms, ASTER_TTL_MIN_MS, ASTER_TTL_MIN_MS + TAKEOVER_SLACK_MS);
     }
@@ -95,7 +96,8 @@ aster_status aster_plan_derive(const struct aster_plan_inputs *inputs, struct as
     }
     if (least_ms > most_ms) {
         return aster_error_set(error, ASTER_ERR_INVALID,
-                               "pause %" PRId64 " ms and recover %" PRId64 " ms conflict: surviving the pause needs a ttl "
+                               "pause %" PRId64 " ms and recover %" PRId64
+                               " ms conflict: surviving the pause needs a ttl "
                                "of %" PRId64 " ms, recovering in time allows %" PRId64 " ms: change one of the two",
                                pause_ms, inputs->recover_ms, least_ms, most_ms);
     }

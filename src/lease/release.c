@@ -29,8 +29,7 @@ void lease_release_begin(struct aster_lease *lease, struct outbox *outbox)
     lease->release_answered = false;
     lease->retry_ns = 0;
     /* A renewal that is still in flight may be applied first. */
-    lease->lapse_ns =
-        aster_add_saturated(aster_clock_now_ns(lease->clock), aster_ms_to_ns(lease->plan.ttl_ms));
+    lease->lapse_ns = aster_add_saturated(aster_clock_now_ns(lease->clock), aster_ms_to_ns(lease->plan.ttl_ms));
     send_release(lease, outbox);
 }
 

@@ -35,8 +35,9 @@ static aster_status check_interval(const struct aster_renew_plan *plan, struct a
         return ASTER_OK;
     }
     return aster_error_set(error, ASTER_ERR_INVALID,
-                           "renew interval %" PRId64 " ms must be more than 0 and less than ttl - margin - drift = %" PRId64
-                           " - %" PRId64 " - %.1f = %.1f ms: renew more often or lengthen the ttl",
+                           "renew interval %" PRId64
+                           " ms must be more than 0 and less than ttl - margin - drift = %" PRId64 " - %" PRId64
+                           " - %.1f = %.1f ms: renew more often or lengthen the ttl",
                            plan->renew_interval_ms, plan->ttl_ms, plan->margin_ms,
                            (double)drift_ns(plan->ttl_ms, plan->drift_ppm) / 1e6, (double)usable_ns / 1e6);
 }

@@ -42,7 +42,8 @@ static size_t take_batch(struct outbox *outbox, struct aster_request *batch[OUTB
     return taken;
 }
 
-/* A request that has been submitted may be answered, and its handle freed, at once: nothing of it is looked at again. */
+/* A request that has been submitted may be answered, and its handle freed, at once: nothing of it is looked at again.
+ */
 static void submit_all(struct outbox *outbox)
 {
     struct aster_request *batch[OUTBOX_MAX];
@@ -159,8 +160,8 @@ static bool is_due(const struct aster_runtime *runtime, int64_t now_ns, bool bat
         return false;
     }
     const struct aster_lease *lease = runtime->timers[0];
-    bool may_be_early = batching && lease->phase == PHASE_HOLD && !lease->main.in_flight &&
-                        lease->plan.renew_interval_ms >= 64;
+    bool may_be_early =
+        batching && lease->phase == PHASE_HOLD && !lease->main.in_flight && lease->plan.renew_interval_ms >= 64;
     return lease->next_ns <= now_ns + (may_be_early ? BATCH_SLACK_NS : 0);
 }
 

@@ -79,10 +79,10 @@ const char *aster_filesystem_network_name(uint64_t magic)
         uint64_t magic;
         const char *name;
     } table[] = {
-        {0x6969, "nfs"},       {0x517b, "smb"},         {0xff534d42, "cifs"},  {0xfe534d42, "smb2"},
-        {0x01021997, "9p"},    {0x00c36400, "ceph"},    {0x73757245, "coda"},  {0x5346414f, "afs"},
-        {0x6b414653, "afs"},   {0x65735546, "fuse"},    {0x7461636f, "ocfs2"}, {0x01161970, "gfs2"},
-        {0x0bd00bd0, "lustre"}, {0x47504653, "gpfs"},   {0x564c, "ncp"},       {0xaad7aaea, "panfs"},
+        {0x6969, "nfs"},        {0x517b, "smb"},      {0xff534d42, "cifs"},  {0xfe534d42, "smb2"},
+        {0x01021997, "9p"},     {0x00c36400, "ceph"}, {0x73757245, "coda"},  {0x5346414f, "afs"},
+        {0x6b414653, "afs"},    {0x65735546, "fuse"}, {0x7461636f, "ocfs2"}, {0x01161970, "gfs2"},
+        {0x0bd00bd0, "lustre"}, {0x47504653, "gpfs"}, {0x564c, "ncp"},       {0xaad7aaea, "panfs"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (table[i].magic == magic) {

@@ -8,8 +8,8 @@
 #include "aster/sys/serializer.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "platform/thread.h"
 #include "engine/client_operation.h"
+#include "platform/thread.h"
 
 #define THREADS_MAX 256
 
@@ -265,8 +265,8 @@ static aster_status start(struct blocking *blocking, struct aster_error *error)
     while (blocking->started < blocking->options.threads) {
         int code = aster_thread_start(&blocking->threads[blocking->started], work, blocking);
         if (code != 0) {
-            return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot start thread %u of %u",
-                                      blocking->started + 1, blocking->options.threads);
+            return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot start thread %u of %u", blocking->started + 1,
+                                      blocking->options.threads);
         }
         blocking->started++;
     }

@@ -51,8 +51,9 @@ static aster_status check_ops(const struct aster_serializer_ops *ops, struct ast
     return ops->destroy == NULL ? missing("destroy", error) : ASTER_OK;
 }
 
-aster_status aster_serializer_create(const struct aster_serializer_ops *ops, void *self, const struct aster_clock *clock,
-                                     struct aster_serializer **serializer, struct aster_error *error)
+aster_status aster_serializer_create(const struct aster_serializer_ops *ops, void *self,
+                                     const struct aster_clock *clock, struct aster_serializer **serializer,
+                                     struct aster_error *error)
 {
     struct aster_serializer_ops known = {0};
     size_t size = ops->struct_size < sizeof known ? ops->struct_size : sizeof known;

@@ -9,8 +9,9 @@ aster_status aster_inspect(struct aster_serializer *serializer, struct aster_byt
     return aster_serializer_call(serializer, &operation, 0, reply, error);
 }
 
-aster_status aster_revoke(struct aster_serializer *serializer, struct aster_bytes resource, struct aster_bytes authority,
-                          int64_t expected_epoch, struct aster_reply *reply, struct aster_error *error)
+aster_status aster_revoke(struct aster_serializer *serializer, struct aster_bytes resource,
+                          struct aster_bytes authority, int64_t expected_epoch, struct aster_reply *reply,
+                          struct aster_error *error)
 {
     struct aster_operation operation = ASTER_OPERATION_INIT;
     operation.kind = ASTER_OP_REVOKE;

@@ -123,7 +123,8 @@ static void calling_back_from_inside_a_write_is_refused_and_never_deadlocks(stru
     const struct aster_fence fence = {aster_text("r"), 1, aster_text("a")};
     struct aster_verdict verdict = ASTER_VERDICT_INIT;
     struct nested nested = {s->serializer, ASTER_OK};
-    s->status = aster_mutate_fenced(s->serializer, &fence, fence.holder, call_from_inside, &nested, &verdict, &s->error);
+    s->status =
+        aster_mutate_fenced(s->serializer, &fence, fence.holder, call_from_inside, &nested, &verdict, &s->error);
     EXPECT(s->status == ASTER_OK && verdict.reason == ASTER_REASON_NONE);
     EXPECT(nested.status == ASTER_ERR_REENTRANT);
 }

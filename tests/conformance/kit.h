@@ -10,11 +10,11 @@ struct scenario {
     const struct aster_conformance_subject *subject;
     struct conformance_clock clock;
     struct aster_serializer *serializer;
-    int64_t ttl_ms;        /* of this run: short on a real clock */
-    aster_status status;   /* of the last call */
+    int64_t ttl_ms;      /* of this run: short on a real clock */
+    aster_status status; /* of the last call */
     struct aster_reply reply;
     struct aster_error error;
-    const char *skipped;   /* why, or NULL */
+    const char *skipped; /* why, or NULL */
     bool failed;
     char why[512];
 };
@@ -64,17 +64,18 @@ struct aster_operation aster_conformance_op(enum aster_operation_kind kind, cons
 enum aster_reason aster_conformance_decide(struct scenario *s, const struct aster_operation *operation);
 enum aster_reason aster_conformance_acquire(struct scenario *s, const char *resource, const char *candidate);
 enum aster_reason aster_conformance_renew(struct scenario *s, const char *resource, const char *holder, int64_t epoch);
-enum aster_reason aster_conformance_release(struct scenario *s, const char *resource, const char *holder, int64_t epoch);
+enum aster_reason aster_conformance_release(struct scenario *s, const char *resource, const char *holder,
+                                            int64_t epoch);
 enum aster_reason aster_conformance_revoke(struct scenario *s, const char *resource);
 enum aster_reason aster_conformance_forget(struct scenario *s, const char *resource);
-enum aster_reason aster_conformance_put(struct scenario *s, const char *resource, const char *writer, int64_t epoch, int64_t revision,
-                      const char *value);
+enum aster_reason aster_conformance_put(struct scenario *s, const char *resource, const char *writer, int64_t epoch,
+                                        int64_t revision, const char *value);
 const struct aster_snapshot *aster_conformance_look(struct scenario *s, const char *resource); /* NULL when it failed */
 void aster_conformance_pass_time(struct scenario *s, int64_t ms);
 
 /* A fenced write whose closure counts its runs. FAILED with s->status when there was no verdict. */
 enum aster_reason aster_conformance_write(struct scenario *s, const char *resource, int64_t epoch, const char *holder,
-                           const char *writer, int *runs);
+                                          const char *writer, int *runs);
 
 /* Short names inside the scenarios; the long ones keep the installed library's symbols apart from the user's. */
 #define op aster_conformance_op

@@ -1,4 +1,5 @@
-/* aster-conformance [memory|sqlite|example]...: run the suite over the serializers that Aster ships. No argument: all. */
+/* aster-conformance [memory|sqlite|example]...: run the suite over the serializers that Aster ships. No argument: all.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -90,8 +91,8 @@ static aster_status run_sqlite(FILE *out)
         perror("aster-conformance: cannot make a temporary directory");
         return ASTER_ERR_IO;
     }
-    const struct aster_conformance_subject subject = {
-        sizeof subject, "sqlite", sqlite_open, sqlite_restart, false, &place};
+    const struct aster_conformance_subject subject = {sizeof subject, "sqlite", sqlite_open,
+                                                      sqlite_restart, false,    &place};
     aster_status status = aster_conformance_run(&subject, out, NULL);
     remove_files(&place);
     rmdir(place.directory);
@@ -100,8 +101,8 @@ static aster_status run_sqlite(FILE *out)
 
 static aster_status run_memory(FILE *out)
 {
-    const struct aster_conformance_subject subject = {
-        sizeof subject, "memory", memory_open, memory_restart, false, NULL};
+    const struct aster_conformance_subject subject = {sizeof subject, "memory", memory_open,
+                                                      memory_restart, false,    NULL};
     return aster_conformance_run(&subject, out, NULL);
 }
 

@@ -31,8 +31,9 @@ static void names_up_to_512_bytes_are_accepted_and_longer_ones_refused(struct sc
 
 static void names_that_are_no_text_are_refused(struct scenario *s)
 {
-    static const struct aster_bytes bad[] = {{"a\0b", 3}, {"a\nb", 3}, {"\x7f", 1},         {"\xc2\x85", 2},
-                                             {"\x80", 1}, {"\xc0\xaf", 2}, {"\xed\xa0\x80", 3}, {"\xf4\x90\x80\x80", 4}};
+    static const struct aster_bytes bad[] = {
+        {"a\0b", 3}, {"a\nb", 3},     {"\x7f", 1},         {"\xc2\x85", 2},
+        {"\x80", 1}, {"\xc0\xaf", 2}, {"\xed\xa0\x80", 3}, {"\xf4\x90\x80\x80", 4}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         EXPECT(acquire_bytes(s, bad[i].data, bad[i].size) == FAILED && s->status == ASTER_ERR_INVALID);
     }
@@ -40,7 +41,7 @@ static void names_that_are_no_text_are_refused(struct scenario *s)
 
 static void names_that_look_alike_are_different_rows(struct scenario *s)
 {
-    static const char *const names[] = {"a/b",         "a_b",          "a%2Fb",  "A/B",      "a/b ",    " a/b",
+    static const char *const names[] = {"a/b",         "a_b",          "a%2Fb",    "A/B",     "a/b ",    " a/b",
                                         "caf\xc3\xa9", "cafe\xcc\x81", "c:\\a\\b", "c:\\a_b", "a/b/../b"};
     const size_t count = sizeof names / sizeof names[0];
     for (size_t i = 0; i < count; i++) {

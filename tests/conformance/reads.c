@@ -60,7 +60,8 @@ static bool see_event(const struct aster_event *event, void *user)
     return seen->count != seen->stop_after;
 }
 
-static aster_status read_history(struct scenario *s, const char *resource, int64_t after, size_t limit, struct seen *seen)
+static aster_status read_history(struct scenario *s, const char *resource, int64_t after, size_t limit,
+                                 struct seen *seen)
 {
     struct aster_history_query query = ASTER_HISTORY_QUERY_INIT;
     *seen = (struct seen){0};
@@ -85,8 +86,9 @@ static void history_tells_every_change_of_ownership_in_order(struct scenario *s)
     EXPECT(release(s, "r", "b", 2) == ASTER_REASON_NONE);
     EXPECT(revoke(s, "r") == ASTER_REASON_NONE);
     EXPECT(forget(s, "r") == ASTER_REASON_NONE);
-    static const enum aster_event_kind kinds[] = {ASTER_EVENT_GRANTED,  ASTER_EVENT_TAKEOVER, ASTER_EVENT_FENCE_REJECTED,
-                                                  ASTER_EVENT_RELEASED, ASTER_EVENT_REVOKED,  ASTER_EVENT_FORGOTTEN};
+    static const enum aster_event_kind kinds[] = {ASTER_EVENT_GRANTED,        ASTER_EVENT_TAKEOVER,
+                                                  ASTER_EVENT_FENCE_REJECTED, ASTER_EVENT_RELEASED,
+                                                  ASTER_EVENT_REVOKED,        ASTER_EVENT_FORGOTTEN};
     static const int64_t epochs[] = {1, 2, 2, 3, 4, 4};
     EXPECT(read_history(s, "r", 0, 0, &seen) == ASTER_OK && seen.count == 6);
     for (int i = 0; i < 6; i++) {
@@ -117,6 +119,7 @@ static void a_rejected_fence_is_in_the_history_with_what_it_carried(struct scena
 const struct scenario_entry aster_conformance_reads[] = {
     {"list visits the rows of a prefix in byte order", list_visits_the_rows_of_a_prefix_in_byte_order},
     {"history tells every change of ownership in order", history_tells_every_change_of_ownership_in_order},
-    {"a rejected fence is in the history with what it carried", a_rejected_fence_is_in_the_history_with_what_it_carried},
+    {"a rejected fence is in the history with what it carried",
+     a_rejected_fence_is_in_the_history_with_what_it_carried},
     {NULL, NULL},
 };

@@ -58,7 +58,8 @@ aster_status aster_conformance_run(const struct aster_conformance_subject *subje
         }
     }
     if (out != NULL) {
-        fprintf(out, "%s: %d passed, %d failed, %d skipped\n", known.name, counts.passed, counts.failed, counts.skipped);
+        fprintf(out, "%s: %d passed, %d failed, %d skipped\n", known.name, counts.passed, counts.failed,
+                counts.skipped);
     }
     if (result != NULL) {
         *result = counts;

@@ -13,8 +13,8 @@ static void check(const uint8_t *data, size_t size)
     aster_status status = aster_row_decode((struct aster_bytes){data, size}, &resource, &row, NULL);
     if (status == ASTER_OK) {
         size_t length = 0;
-        if (aster_row_encode(resource, &row, again, sizeof again, &length, NULL) != ASTER_OK ||
-            length != size || memcmp(again, data, size) != 0) {
+        if (aster_row_encode(resource, &row, again, sizeof again, &length, NULL) != ASTER_OK || length != size ||
+            memcmp(again, data, size) != 0) {
             abort();
         }
     }

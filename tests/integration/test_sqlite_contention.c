@@ -125,8 +125,9 @@ static void a_lock_held_too_long_is_busy_and_says_whom_to_look_for(void **state)
     assert_null(strstr(fixture->call.error.message, "database is locked"));
     assert_int_equal(store_release(&fixture->call, "r", "a", 1), ASTER_ERR_BUSY);
     const struct aster_fence fence = {aster_text("r"), 1, aster_text("a")};
-    assert_int_equal(aster_mutate_fenced(fixture->store.serializer, &fence, aster_text("a"), NULL, NULL, NULL,
-                                         &fixture->call.error), ASTER_ERR_BUSY);
+    assert_int_equal(
+        aster_mutate_fenced(fixture->store.serializer, &fence, aster_text("a"), NULL, NULL, NULL, &fixture->call.error),
+        ASTER_ERR_BUSY);
     rival_tell(&fixture->rival, 'U');
     assert_int_equal(store_renew(&fixture->call, "r", "a", 1), ASTER_OK);
     assert_int_equal(fixture->call.reply.decision.snapshot.lease_revision, 1);
@@ -295,8 +296,8 @@ static void a_file_that_was_replaced_is_not_written_any_more(void **state)
     assert_int_equal(store_release(&fixture->call, "r", "a", 1), ASTER_ERR_IO);
     assert_non_null(strstr(fixture->call.error.message, "moved"));
     const struct aster_fence fence = {aster_text("r"), 1, aster_text("a")};
-    assert_int_not_equal(aster_mutate_fenced(fixture->store.serializer, &fence, aster_text("a"), NULL, NULL, NULL,
-                                             NULL), ASTER_OK);
+    assert_int_not_equal(
+        aster_mutate_fenced(fixture->store.serializer, &fence, aster_text("a"), NULL, NULL, NULL, NULL), ASTER_OK);
     assert_int_equal(rename(aside, fixture->store.path), 0);
     assert_int_equal(store_release(&fixture->call, "r", "a", 1), ASTER_OK);
 }

@@ -103,7 +103,7 @@ static pid_t start(const char *path, int pipe, int64_t worker)
 }
 
 struct history {
-    int64_t epochs[RESOURCES];     /* the newest event's */
+    int64_t epochs[RESOURCES]; /* the newest event's */
     bool held[RESOURCES];
     unsigned char kinds[RESOURCES][EPOCHS_MAX]; /* which event brought this epoch */
     int64_t workers[RESOURCES][EPOCHS_MAX];

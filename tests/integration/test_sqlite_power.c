@@ -267,10 +267,9 @@ static void *cycle(void *user)
     name_of(requester->index, name);
     requester->good = true;
     for (int i = 0; i < 10 && requester->good; i++) {
-        requester->good = store_acquire(&call, name, "w", 60000) == ASTER_OK &&
-                          call.reply.decision.outcome == ASTER_GRANTED &&
-                          store_release(&call, name, "w", 2 * i + 1) == ASTER_OK &&
-                          call.reply.decision.epoch == 2 * i + 2;
+        requester->good =
+            store_acquire(&call, name, "w", 60000) == ASTER_OK && call.reply.decision.outcome == ASTER_GRANTED &&
+            store_release(&call, name, "w", 2 * i + 1) == ASTER_OK && call.reply.decision.epoch == 2 * i + 2;
     }
     store_call_fini(&call);
     return NULL;

@@ -7,11 +7,11 @@
 /* One request on its way. */
 struct passage {
     struct aster_request request; /* what the inner serializer sees */
-    struct aster_request *outer; /* NULL = answered, or not the one that is answered */
+    struct aster_request *outer;  /* NULL = answered, or not the one that is answered */
     struct faulty_serializer *faulty;
     struct fault fault;
     char names[ASTER_RESOURCE_MAX + ASTER_IDENTITY_MAX]; /* of one that outlives its answer */
-    int64_t due_ns; /* INT64_MAX = not by time */
+    int64_t due_ns;                                      /* INT64_MAX = not by time */
     bool delivered;
     bool released; /* no longer hangs */
     bool answered; /* by the inner one; the reply waits for its time */
@@ -267,7 +267,8 @@ static int64_t wake(void *user)
     return next_ns;
 }
 
-struct faulty_serializer *faulty_serializer_create(struct aster_serializer *inner, struct fake_clock *clock, bool queues)
+struct faulty_serializer *faulty_serializer_create(struct aster_serializer *inner, struct fake_clock *clock,
+                                                   bool queues)
 {
     struct faulty_serializer *faulty = calloc(1, sizeof *faulty);
     if (faulty == NULL) {

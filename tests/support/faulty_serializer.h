@@ -29,9 +29,10 @@ typedef struct fault (*fault_script)(const struct aster_operation *operation, vo
 
 struct faulty_serializer;
 
-/* `inner` is borrowed. With `queues` the traits of a serializer that keeps waiters are passed on. When it runs on another
- * clock, deadlines, which are given on this one, are not passed on. */
-struct faulty_serializer *faulty_serializer_create(struct aster_serializer *inner, struct fake_clock *clock, bool queues);
+/* `inner` is borrowed. With `queues` the traits of a serializer that keeps waiters are passed on. When it runs on
+ * another clock, deadlines, which are given on this one, are not passed on. */
+struct faulty_serializer *faulty_serializer_create(struct aster_serializer *inner, struct fake_clock *clock,
+                                                   bool queues);
 void faulty_serializer_destroy(struct faulty_serializer *faulty); /* the serializer, too */
 struct aster_serializer *faulty_serializer_serializer(struct faulty_serializer *faulty);
 

@@ -39,7 +39,7 @@ int64_t lease_world_elapsed_ms(const struct lease_world *world);
 enum aster_reason lease_world_write(struct lease_world *world, const struct aster_fence *fence, int *data);
 
 #define LEASE_TEST(name) cmocka_unit_test_setup_teardown(name, lease_world_set_up, lease_world_tear_down)
-#define LEASE_TEST_QUEUEING(name) \
+#define LEASE_TEST_QUEUEING(name)                                                                                      \
     cmocka_unit_test_setup_teardown(name, lease_world_set_up_queueing, lease_world_tear_down)
 
 #endif

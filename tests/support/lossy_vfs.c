@@ -300,11 +300,25 @@ static int file_shm_unmap(sqlite3_file *base, int remove)
     return real_of(base)->pMethods->xShmUnmap(real_of(base), remove);
 }
 
-static const sqlite3_io_methods methods = {
-    2,                 file_close,          file_read,    file_write,           file_truncate,
-    file_sync,         file_size,           file_lock,    file_unlock,          file_check_reserved,
-    file_control,      file_sector_size,    file_characteristics, file_shm_map, file_shm_lock,
-    file_shm_barrier,  file_shm_unmap,      NULL,         NULL};
+static const sqlite3_io_methods methods = {2,
+                                           file_close,
+                                           file_read,
+                                           file_write,
+                                           file_truncate,
+                                           file_sync,
+                                           file_size,
+                                           file_lock,
+                                           file_unlock,
+                                           file_check_reserved,
+                                           file_control,
+                                           file_sector_size,
+                                           file_characteristics,
+                                           file_shm_map,
+                                           file_shm_lock,
+                                           file_shm_barrier,
+                                           file_shm_unmap,
+                                           NULL,
+                                           NULL};
 
 static int image_of(const char *name)
 {

@@ -23,9 +23,9 @@ bool lossy_vfs_fired(void);
 
 enum lossy_fault {
     LOSSY_NO_FAULT,
-    LOSSY_NO_GROWTH,  /* no room for larger files: SQLITE_FULL */
-    LOSSY_NO_WRITE,   /* no room for any write: SQLITE_FULL */
-    LOSSY_NO_SYNC     /* syncs fail: SQLITE_IOERR_FSYNC */
+    LOSSY_NO_GROWTH, /* no room for larger files: SQLITE_FULL */
+    LOSSY_NO_WRITE,  /* no room for any write: SQLITE_FULL */
+    LOSSY_NO_SYNC    /* syncs fail: SQLITE_IOERR_FSYNC */
 };
 void lossy_vfs_set_fault(enum lossy_fault fault);
 

@@ -64,8 +64,6 @@ static void unsubscribe(void *self, void *user)
 void machine_clock_init(struct machine_clock *machine, struct fake_clock *base, int64_t ppm)
 {
     static const struct aster_clock_ops ops = {sizeof ops, now_ns, unix_ms, subscribe, unsubscribe};
-    *machine = (struct machine_clock){.clock = {&ops, machine},
-                                      .base = fake_clock_clock(base),
-                                      .from_ns = fake_clock_now_ns(base),
-                                      .ppm = ppm};
+    *machine = (struct machine_clock){
+        .clock = {&ops, machine}, .base = fake_clock_clock(base), .from_ns = fake_clock_now_ns(base), .ppm = ppm};
 }

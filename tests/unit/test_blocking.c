@@ -76,7 +76,8 @@ static struct aster_serializer *open_gated(struct gated *gated, bool is_open, si
     options.queue_max = queue_max;
     options.clock = clock;
     options.destroy = note_destroyed;
-    assert_int_equal(aster_blocking_serializer_create(decide_behind_gate, gated, &options, &serializer, NULL), ASTER_OK);
+    assert_int_equal(aster_blocking_serializer_create(decide_behind_gate, gated, &options, &serializer, NULL),
+                     ASTER_OK);
     return serializer;
 }
 

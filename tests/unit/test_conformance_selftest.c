@@ -29,8 +29,9 @@ enum fault {
 
 static enum fault fault;
 
-static aster_status faulty_transition(const struct aster_row *row, bool expired, const struct aster_operation *operation,
-                                      struct aster_effect *effect, struct aster_error *error)
+static aster_status faulty_transition(const struct aster_row *row, bool expired,
+                                      const struct aster_operation *operation, struct aster_effect *effect,
+                                      struct aster_error *error)
 {
     struct aster_operation changed = *operation;
     if (fault == FAULT_RELEASE_IGNORES_EPOCH && operation->kind == ASTER_OP_RELEASE) {

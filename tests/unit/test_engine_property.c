@@ -82,23 +82,23 @@ static enum aster_reason judge(const struct model_row *row, const struct choice 
     case ASTER_OP_ACQUIRE:
         return held && !expired ? ASTER_REASON_HELD_BY_OTHER : ASTER_REASON_NONE;
     case ASTER_OP_RENEW:
-        return !held                            ? ASTER_REASON_NOT_HELD
-               : !same_epoch                    ? ASTER_REASON_EPOCH_MISMATCH
-               : row->holder != choice->caller  ? ASTER_REASON_NOT_HOLDER
-               : expired                        ? ASTER_REASON_EXPIRED
-                                                : ASTER_REASON_NONE;
+        return !held                           ? ASTER_REASON_NOT_HELD
+               : !same_epoch                   ? ASTER_REASON_EPOCH_MISMATCH
+               : row->holder != choice->caller ? ASTER_REASON_NOT_HOLDER
+               : expired                       ? ASTER_REASON_EXPIRED
+                                               : ASTER_REASON_NONE;
     case ASTER_OP_RELEASE:
         return !same_epoch                              ? ASTER_REASON_EPOCH_MISMATCH
                : !held || row->holder != choice->caller ? ASTER_REASON_NOT_HOLDER
                                                         : ASTER_REASON_NONE;
     case ASTER_OP_EXPIRE:
-        return !held                                                     ? ASTER_REASON_NOT_HELD
+        return !held                                                    ? ASTER_REASON_NOT_HELD
                : !same_epoch || choice->revision != row->lease_revision ? ASTER_REASON_EPOCH_MISMATCH
-                                                                         : ASTER_REASON_NONE;
+                                                                        : ASTER_REASON_NONE;
     case ASTER_OP_PUT:
-        return fenced != ASTER_REASON_NONE                 ? fenced
+        return fenced != ASTER_REASON_NONE               ? fenced
                : choice->revision != row->value_revision ? ASTER_REASON_REVISION_MISMATCH
-                                                           : ASTER_REASON_NONE;
+                                                         : ASTER_REASON_NONE;
     case ASTER_OP_FORGET:
         return held ? ASTER_REASON_HELD_BY_OTHER : ASTER_REASON_NONE;
     default:

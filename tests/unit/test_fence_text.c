@@ -26,10 +26,24 @@ static void a_fence_comes_back_as_it_was_at_every_limit(void **state)
 static void what_is_not_exactly_a_fence_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", "aster1:", "aster2:1:a:r", "aster1:1:a", "aster1::a:r", "aster1:-1:a:r",
-                                      "aster1:01:a:r", "aster1:9223372036854775808:a:r", "aster1:1::r", "aster1:1:a:",
-                                      "aster1:1:a:r:x", "aster1:1:a:%", "aster1:1:a:%4", "aster1:1:a:%zz",
-                                      "aster1:1:a:%61", "aster1:1:a:%c3%a9", "aster1:1:a:%00", "aster1:1:a:%FF"};
+    static const char *const bad[] = {"",
+                                      "aster1:",
+                                      "aster2:1:a:r",
+                                      "aster1:1:a",
+                                      "aster1::a:r",
+                                      "aster1:-1:a:r",
+                                      "aster1:01:a:r",
+                                      "aster1:9223372036854775808:a:r",
+                                      "aster1:1::r",
+                                      "aster1:1:a:",
+                                      "aster1:1:a:r:x",
+                                      "aster1:1:a:%",
+                                      "aster1:1:a:%4",
+                                      "aster1:1:a:%zz",
+                                      "aster1:1:a:%61",
+                                      "aster1:1:a:%c3%a9",
+                                      "aster1:1:a:%00",
+                                      "aster1:1:a:%FF"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char storage[64];
         struct aster_fence fence;

@@ -1,5 +1,5 @@
-/* What the network and the store do to a handle, and what it must do then. ttl 10 s, renewals every 3 s, margin 1 s: the
- * self-limit is 8.995 s after the last successful sending. */
+/* What the network and the store do to a handle, and what it must do then. ttl 10 s, renewals every 3 s, margin 1 s:
+ * the self-limit is 8.995 s after the last successful sending. */
 #include "support/lease_world.h"
 
 #define LIMIT_MS 8995

@@ -162,9 +162,9 @@ static void a_grant_tells_who_held_last_and_an_old_value_revision_is_refused(voi
     assert_int_equal(reply.decision.snapshot.last_epoch_held, 2);
     assert_true(aster_bytes_equal(reply.decision.snapshot.last_holder, aster_text("B")));
     assert_true(aster_bytes_equal(reply.decision.snapshot.value, aster_text("by B")));
-    assert_int_equal(aster_put(world->store, aster_lease_fence(again), aster_text("A"), 0, aster_text("by A"), &reply,
-                               NULL),
-                     ASTER_OK);
+    assert_int_equal(
+        aster_put(world->store, aster_lease_fence(again), aster_text("A"), 0, aster_text("by A"), &reply, NULL),
+        ASTER_OK);
     assert_int_equal(reply.decision.reason, ASTER_REASON_REVISION_MISMATCH);
     aster_reply_fini(&reply);
     aster_lease_destroy(a);
@@ -213,9 +213,9 @@ static void impossible_times_are_refused_with_the_inequality_and_its_numbers(voi
         world->options.margin_ms = cases[i].margin_ms;
         struct aster_lease *lease = NULL;
         struct aster_error error = ASTER_ERROR_INIT;
-        assert_int_equal(aster_lease_acquire(world->store, aster_text("r"), aster_text("A"), &world->options, &lease,
-                                             NULL, &error),
-                         ASTER_ERR_INVALID);
+        assert_int_equal(
+            aster_lease_acquire(world->store, aster_text("r"), aster_text("A"), &world->options, &lease, NULL, &error),
+            ASTER_ERR_INVALID);
         assert_null(lease);
         for (size_t j = 0; j < 3; j++) {
             if (strstr(error.message, cases[i].said[j]) == NULL) {

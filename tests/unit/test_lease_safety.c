@@ -1,6 +1,6 @@
-/* Safety under random schedules: three machines with drifting clocks, stalls and leaps of time, and a network that loses,
- * delays, repeats and reorders, contend for one resource. Nobody revokes, so: whenever a handle supplies a fence, the
- * serializer holds the row for it at that very instant, and takes a write under it. */
+/* Safety under random schedules: three machines with drifting clocks, stalls and leaps of time, and a network that
+ * loses, delays, repeats and reorders, contend for one resource. Nobody revokes, so: whenever a handle supplies a
+ * fence, the serializer holds the row for it at that very instant, and takes a write under it. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -82,9 +82,9 @@ static void check(struct world *world)
         }
         struct aster_verdict verdict = ASTER_VERDICT_INIT;
         int64_t before = world->supplied;
-        assert_int_equal(aster_mutate_fenced(world->store, fence, fence->holder, count_write, &world->supplied,
-                                             &verdict, NULL),
-                         ASTER_OK);
+        assert_int_equal(
+            aster_mutate_fenced(world->store, fence, fence->holder, count_write, &world->supplied, &verdict, NULL),
+            ASTER_OK);
         if (verdict.reason != ASTER_REASON_NONE || world->supplied != before + 1) {
             fail_msg("%s supplied a fence of epoch %" PRId64 " that the serializer refuses: %s, epoch %" PRId64,
                      machine->name, fence->epoch, aster_reason_name(verdict.reason), verdict.current_epoch);
@@ -235,8 +235,9 @@ static void a_supplied_fence_is_one_that_the_serializer_takes_at_that_instant(vo
     assert_true(ended[ASTER_LEASE_LOST] > SCHEDULES / 2);
     assert_true(ended[ASTER_LEASE_RELEASED] > SCHEDULES / 2);
     assert_true(ended[ASTER_LEASE_NOT_GRANTED] > SCHEDULES / 2);
-    print_message("%" PRId64 " grants, %" PRId64 " takeovers, %" PRId64 " fences supplied and taken; ended LOST %" PRId64
-                  ", FENCED %" PRId64 ", RELEASED %" PRId64 ", NOT_GRANTED %" PRId64 "\n",
+    print_message("%" PRId64 " grants, %" PRId64 " takeovers, %" PRId64
+                  " fences supplied and taken; ended LOST %" PRId64 ", FENCED %" PRId64 ", RELEASED %" PRId64
+                  ", NOT_GRANTED %" PRId64 "\n",
                   total_grants, total_takeovers, total_supplied, ended[ASTER_LEASE_LOST], ended[ASTER_LEASE_FENCED],
                   ended[ASTER_LEASE_RELEASED], ended[ASTER_LEASE_NOT_GRANTED]);
 }

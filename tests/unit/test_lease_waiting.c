@@ -195,7 +195,8 @@ static void a_lost_reply_of_an_acquire_is_repeated_under_its_id_and_grants_once(
     fake_clock_advance_ms(world->clock, 400);
     assert_int_equal(status_of(a), ASTER_LEASE_HELD);
     assert_int_equal(aster_lease_fence(a)->epoch, 1);
-    assert_int_equal(lease_world_report(a).limit_ns - world->began_ns, INT64_C(8995000000)); /* from the FIRST sending */
+    assert_int_equal(lease_world_report(a).limit_ns - world->began_ns,
+                     INT64_C(8995000000)); /* from the FIRST sending */
     aster_lease_destroy(a);
 }
 

@@ -194,9 +194,9 @@ static void leases_of_other_stripes_are_renewed_while_a_closure_blocks(void **st
     for (int i = 0; i < LEASES; i++) {
         char name[32];
         snprintf(name, sizeof name, "lease/%d", i);
-        assert_int_equal(aster_lease_start(blocked.serializer, aster_text(name), aster_text("A"), &options, &leases[i],
-                                           NULL),
-                         ASTER_OK);
+        assert_int_equal(
+            aster_lease_start(blocked.serializer, aster_text(name), aster_text("A"), &options, &leases[i], NULL),
+            ASTER_OK);
     }
     nanosleep(&(struct timespec){4, 0}, NULL); /* almost three ttl */
     int held = 0;

@@ -89,8 +89,8 @@ static aster_status try_everything(void *tx, void *user)
     struct aster_reply reply = ASTER_REPLY_INIT;
     enum aster_reason reason;
     nested->call = aster_inspect(nested->serializer, aster_text("another"), &reply, NULL);
-    nested->mutate = write_with(nested->serializer, aster_text("another"), 1, aster_text("a"), count, &nested->runs,
-                                &reason);
+    nested->mutate =
+        write_with(nested->serializer, aster_text("another"), 1, aster_text("a"), count, &nested->runs, &reason);
     nested->list = aster_list(nested->serializer, aster_text(""), no_row, NULL, NULL);
     nested->history = aster_history(nested->serializer, NULL, no_event, NULL, NULL);
     struct asked asked;
@@ -133,7 +133,8 @@ static void another_serializer_may_be_written_from_inside(void **state)
     acquire_now(inner, "another", "a");
     struct nested nested = {.serializer = inner};
     enum aster_reason reason;
-    assert_int_equal(write_with(outer, aster_text("r"), 1, aster_text("a"), try_everything, &nested, &reason), ASTER_OK);
+    assert_int_equal(write_with(outer, aster_text("r"), 1, aster_text("a"), try_everything, &nested, &reason),
+                     ASTER_OK);
     assert_int_equal(nested.call, ASTER_OK);
     assert_int_equal(nested.mutate, ASTER_OK);
     assert_int_equal(nested.runs, 1);
@@ -192,7 +193,8 @@ static void a_blocked_write_stalls_only_its_own_stripe(void **state)
     pthread_t slow;
     assert_int_equal(pthread_create(&slow, NULL, write_slowly, &gate), 0);
     pthread_barrier_wait(&gate.inside);
-    /* Which names share the stripe of "slow" is random: of 32 in 64 stripes more than 16 do with a chance below 1e-20. */
+    /* Which names share the stripe of "slow" is random: of 32 in 64 stripes more than 16 do with a chance below 1e-20.
+     */
     struct probe probes[PROBES];
     pthread_t threads[PROBES];
     for (int i = 0; i < PROBES; i++) {

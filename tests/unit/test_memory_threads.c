@@ -21,7 +21,7 @@
 /* One list that five threads read, think about, and write back, as five processes would do with a file. */
 struct shared {
     struct aster_serializer *serializer;
-    bool checked; /* write through the fence check, or without it */
+    bool checked;          /* write through the fence check, or without it */
     pthread_mutex_t mutex; /* of the control run: each write alone is atomic, read-modify-write is not */
     int list[LIST_MAX];
     int length;

@@ -44,8 +44,17 @@ static void control_characters_are_refused(void **state)
 static void invalid_utf8_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"\x80", "\xc0\xaf", "\xc1\x81", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf0\x80\x80\xaf",
-                                      "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xc3", "\xe2\x82", "a\xff"};
+    static const char *const bad[] = {"\x80",
+                                      "\xc0\xaf",
+                                      "\xc1\x81",
+                                      "\xe0\x80\xaf",
+                                      "\xed\xa0\x80",
+                                      "\xf0\x80\x80\xaf",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "\xc3",
+                                      "\xe2\x82",
+                                      "a\xff"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(check(bad[i], strlen(bad[i])), ASTER_ERR_INVALID);
     }

@@ -63,8 +63,8 @@ static void refused(struct fixture *fixture, const char *sql, const char *reason
     if (strstr(fixture->message, reason) == NULL) {
         fail_msg("%s: \"%s\" does not say %s", sql, fixture->message, reason);
     }
-    assert_int_equal(sqlite_store_ask(&fixture->store,
-                                      "SELECT count(*) FROM \"my \"\"t\" WHERE id = 1 AND text = 'x'"), 1);
+    assert_int_equal(sqlite_store_ask(&fixture->store, "SELECT count(*) FROM \"my \"\"t\" WHERE id = 1 AND text = 'x'"),
+                     1);
     assert_int_equal(sqlite_store_ask(&fixture->store, "SELECT count(*) FROM \"my \"\"t\""), 1);
 }
 
@@ -181,7 +181,8 @@ static void an_untrusted_schema_may_call_the_guard_but_not_declare_a_fence(void 
     assert_int_equal(execute(fixture, "SELECT aster_fence('r''1', 1, 'a')"), SQLITE_OK);
     assert_int_equal(execute(fixture, writes[0]), SQLITE_OK);
     assert_int_equal(execute(fixture, "CREATE TRIGGER sly BEFORE DELETE ON \"my \"\"t\" BEGIN "
-                                      "SELECT aster_fence('r''1', 1, 'a'); END"), SQLITE_OK);
+                                      "SELECT aster_fence('r''1', 1, 'a'); END"),
+                     SQLITE_OK);
     assert_int_not_equal(execute(fixture, "DELETE FROM \"my \"\"t\""), SQLITE_OK);
 }
 
@@ -200,9 +201,12 @@ static void a_refused_statement_leaves_the_open_transaction_as_it_was(void **sta
 static void declarations_need_a_text_an_integer_and_a_text(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const wrong[] = {"SELECT aster_fence(1, 1, 'a')", "SELECT aster_fence('r', 'one', 'a')",
-                                        "SELECT aster_fence('r', 1, NULL)", "SELECT aster_fence('', 1, 'a')",
-                                        "SELECT aster_fence('a' || char(10), 1, 'a')", "SELECT aster_unfence(NULL)"};
+    static const char *const wrong[] = {"SELECT aster_fence(1, 1, 'a')",
+                                        "SELECT aster_fence('r', 'one', 'a')",
+                                        "SELECT aster_fence('r', 1, NULL)",
+                                        "SELECT aster_fence('', 1, 'a')",
+                                        "SELECT aster_fence('a' || char(10), 1, 'a')",
+                                        "SELECT aster_unfence(NULL)"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(execute(fixture, wrong[i]), SQLITE_MISMATCH);
     }

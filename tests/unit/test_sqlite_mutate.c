@@ -173,7 +173,8 @@ static void a_statement_left_open_does_not_hold_the_transaction(void **state)
     struct fixture *fixture = *state;
     sqlite3_stmt *statement = NULL;
     assert_int_equal(aster_mutate_fenced(fixture->store.serializer, &current, aster_text("a"), leave_statement_open,
-                                         &statement, NULL, &fixture->call.error), ASTER_OK);
+                                         &statement, NULL, &fixture->call.error),
+                     ASTER_OK);
     assert_int_equal(store_renew(&fixture->call, "r", "a", 1), ASTER_OK);
     struct script next = {.first = "INSERT INTO t VALUES (3, 'z')"};
     assert_int_equal(mutate(fixture, &current, "a", &next, NULL), ASTER_OK);
@@ -210,7 +211,8 @@ static void calling_the_store_from_inside_a_mutation_is_refused_and_never_deadlo
     struct fixture *fixture = *state;
     struct inside inside = {.fixture = fixture};
     assert_int_equal(aster_mutate_fenced(fixture->store.serializer, &current, aster_text("a"), call_back, &inside, NULL,
-                                         &fixture->call.error), ASTER_OK);
+                                         &fixture->call.error),
+                     ASTER_OK);
     assert_int_equal(inside.inspect, ASTER_ERR_REENTRANT);
     assert_int_equal(inside.mutate, ASTER_ERR_REENTRANT);
     assert_int_equal(inside.list, ASTER_ERR_REENTRANT);
@@ -244,8 +246,8 @@ static void *run_slow(void *user)
 {
     struct gate *gate = user;
     struct aster_error error = ASTER_ERROR_INIT;
-    aster_status status = aster_mutate_fenced(gate->fixture->store.serializer, &current, aster_text("a"), stay, gate,
-                                              NULL, &error);
+    aster_status status =
+        aster_mutate_fenced(gate->fixture->store.serializer, &current, aster_text("a"), stay, gate, NULL, &error);
     return status == ASTER_OK ? gate : NULL;
 }
 
@@ -268,7 +270,8 @@ static void a_revoke_waits_for_a_running_mutation_and_reads_do_not(void **state)
     assert_int_equal(store_acquire(&fixture->call, "r", "b", 10000), ASTER_OK);
     assert_int_equal(fixture->call.reply.decision.reason, ASTER_REASON_HELD_BY_OTHER);
     assert_int_equal(aster_revoke(fixture->store.serializer, aster_text("r"), aster_text("op"), -1,
-                                  &fixture->call.reply, &fixture->call.error), ASTER_ERR_BUSY);
+                                  &fixture->call.reply, &fixture->call.error),
+                     ASTER_ERR_BUSY);
     struct script other = {.first = "SELECT 1"};
     assert_int_equal(mutate(fixture, &current, "a", &other, NULL), ASTER_ERR_BUSY);
     pthread_mutex_lock(&gate.mutex);
@@ -279,8 +282,9 @@ static void a_revoke_waits_for_a_running_mutation_and_reads_do_not(void **state)
     pthread_join(thread, &done);
     assert_non_null(done);
     assert_int_equal(rows(fixture), 1);
-    assert_int_equal(aster_revoke(fixture->store.serializer, aster_text("r"), aster_text("op"), 1,
-                                  &fixture->call.reply, NULL), ASTER_OK);
+    assert_int_equal(
+        aster_revoke(fixture->store.serializer, aster_text("r"), aster_text("op"), 1, &fixture->call.reply, NULL),
+        ASTER_OK);
     struct aster_verdict verdict = ASTER_VERDICT_INIT;
     struct script late = {.first = "INSERT INTO t VALUES (2, 'late')"};
     assert_int_equal(mutate(fixture, &current, "a", &late, &verdict), ASTER_OK);

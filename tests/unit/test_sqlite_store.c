@@ -83,7 +83,8 @@ static void an_expired_lease_is_taken_over_at_its_ttl_and_not_before(void **stat
     acquire_ok(fixture, "r", "b", 2);
     assert_true(fixture->call.reply.decision.takeover);
     assert_int_equal(sqlite_store_ask(&fixture->store, "SELECT count(*) FROM aster_audit WHERE kind = 2 AND "
-                                                       "previous = 'a' AND actor = 'b' AND epoch = 2"), 1);
+                                                       "previous = 'a' AND actor = 'b' AND epoch = 2"),
+                     1);
 }
 
 static void a_lease_outlives_the_process_that_asked_for_it(void **state)
@@ -120,7 +121,8 @@ static void a_row_from_another_boot_that_appears_later_is_rearmed_when_it_is_met
     assert_int_equal(store_acquire(&fixture->call, "r", "b", 10000), ASTER_OK);
     assert_int_equal(fixture->call.reply.decision.reason, ASTER_REASON_HELD_BY_OTHER);
     assert_int_equal(sqlite_store_ask(&fixture->store, "SELECT boot_id = 'virtual' AND granted_at_ns > 5 "
-                                                       "FROM aster_lease"), 1);
+                                                       "FROM aster_lease"),
+                     1);
     fake_clock_advance_ms(fixture->store.clock, 10000);
     acquire_ok(fixture, "r", "b", 2);
 }
@@ -173,8 +175,9 @@ static void a_newer_schema_is_refused(void **state)
     sqlite_store_close(&fixture->store);
     sqlite_store_execute(&fixture->store, "UPDATE aster_meta SET schema_version = 2");
     struct aster_error error = ASTER_ERROR_INIT;
-    assert_int_equal(aster_sqlite_open(fixture->store.path, &fixture->store.options, &fixture->store.serializer,
-                                       &error), ASTER_ERR_VERSION);
+    assert_int_equal(
+        aster_sqlite_open(fixture->store.path, &fixture->store.options, &fixture->store.serializer, &error),
+        ASTER_ERR_VERSION);
     assert_non_null(strstr(error.message, "version 2"));
 }
 
@@ -265,11 +268,20 @@ static void a_tampered_row_is_not_served(void **state)
 static void every_column_under_the_checksum_is_covered(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const changes[] = {
-        "held = 0",         "holder = 'mallory'",        "ttl_ms = ttl_ms + 1", "lease_revision = lease_revision + 1",
-        "value = x'00'",    "value_revision = 5",        "last_holder = 'm'",   "last_epoch_held = 5",
-        "request_epoch = 9", "request_id = zeroblob(16)", "request_caller = 'm'", "request_kind = 3",
-        "request_takeover = 1", "request_id = x'00'"};
+    static const char *const changes[] = {"held = 0",
+                                          "holder = 'mallory'",
+                                          "ttl_ms = ttl_ms + 1",
+                                          "lease_revision = lease_revision + 1",
+                                          "value = x'00'",
+                                          "value_revision = 5",
+                                          "last_holder = 'm'",
+                                          "last_epoch_held = 5",
+                                          "request_epoch = 9",
+                                          "request_id = zeroblob(16)",
+                                          "request_caller = 'm'",
+                                          "request_kind = 3",
+                                          "request_takeover = 1",
+                                          "request_id = x'00'"};
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         char resource[16];
         char sql[160];
@@ -335,8 +347,17 @@ static bool collect_name(const struct aster_snapshot *snapshot, void *user)
 static void names_that_look_alike_are_different_rows_listed_by_prefix_in_byte_order(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const names[] = {"a/b", "a_b", "A/b", "a%2Fb", "a", "a ", "a'; DROP TABLE aster_lease; --",
-                                        "\xc3\xa9", "e\xcc\x81", "a\xf4\x8f\xbf\xbf", "b"};
+    static const char *const names[] = {"a/b",
+                                        "a_b",
+                                        "A/b",
+                                        "a%2Fb",
+                                        "a",
+                                        "a ",
+                                        "a'; DROP TABLE aster_lease; --",
+                                        "\xc3\xa9",
+                                        "e\xcc\x81",
+                                        "a\xf4\x8f\xbf\xbf",
+                                        "b"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         acquire_ok(fixture, names[i], "w", 1);
     }
@@ -416,7 +437,8 @@ static void the_authorizer_refuses_without_using_up_an_epoch(void **state)
     assert_int_equal(fixture->call.reply.decision.reason, ASTER_REASON_UNAUTHORIZED);
     acquire_ok(fixture, "r", "a", 1);
     assert_int_equal(sqlite_store_ask(&fixture->store, "SELECT count(*) FROM aster_audit WHERE kind = 8 AND "
-                                                       "reason = 6 AND actor = 'b'"), 1);
+                                                       "reason = 6 AND actor = 'b'"),
+                     1);
 }
 
 static void a_value_of_64_kib_is_stored_with_the_fence(void **state)
@@ -429,12 +451,13 @@ static void a_value_of_64_kib_is_stored_with_the_fence(void **state)
     acquire_ok(fixture, "r", "a", 1);
     const struct aster_fence fence = {aster_text("r"), 1, aster_text("a")};
     const struct aster_bytes bytes = {value, sizeof value};
-    assert_int_equal(aster_put(fixture->store.serializer, &fence, aster_text("a"), 0, bytes, &fixture->call.reply,
-                               NULL), ASTER_OK);
+    assert_int_equal(
+        aster_put(fixture->store.serializer, &fence, aster_text("a"), 0, bytes, &fixture->call.reply, NULL), ASTER_OK);
     assert_int_equal(fixture->call.reply.decision.outcome, ASTER_GRANTED);
     const struct aster_fence stale = {aster_text("r"), 0, aster_text("a")};
-    assert_int_equal(aster_put(fixture->store.serializer, &stale, aster_text("a"), 1, aster_text("x"),
-                               &fixture->call.reply, NULL), ASTER_OK);
+    assert_int_equal(
+        aster_put(fixture->store.serializer, &stale, aster_text("a"), 1, aster_text("x"), &fixture->call.reply, NULL),
+        ASTER_OK);
     assert_int_equal(fixture->call.reply.decision.reason, ASTER_REASON_STALE_EPOCH);
     reopen(fixture);
     assert_int_equal(store_inspect(&fixture->call, "r"), ASTER_OK);
@@ -442,7 +465,8 @@ static void a_value_of_64_kib_is_stored_with_the_fence(void **state)
     assert_int_equal(fixture->call.reply.decision.snapshot.value.size, sizeof value);
     assert_memory_equal(fixture->call.reply.decision.snapshot.value.data, value, sizeof value);
     assert_int_equal(sqlite_store_ask(&fixture->store, "SELECT count(*) FROM aster_audit WHERE kind = 7 AND "
-                                                       "reason = 8 AND carried_epoch = 0 AND epoch = 1"), 1);
+                                                       "reason = 8 AND carried_epoch = 0 AND epoch = 1"),
+                     1);
 }
 
 static void after_close_requests_are_answered_closed(void **state)

@@ -67,8 +67,7 @@ static void a_restart_gives_a_full_ttl_and_advances_no_epoch(void **state)
     assert_int_equal(aster_table_restart(table, 3 * TTL_NS), 1);
     assert_null(aster_table_check(table));
     assert_int_equal(acquire(table, "r", "b", 4 * TTL_NS - 1), -1);
-    struct aster_decision renewed =
-        apply(table, aster_text("r"), operation_of(ASTER_OP_RENEW, "a", 1), 4 * TTL_NS - 1);
+    struct aster_decision renewed = apply(table, aster_text("r"), operation_of(ASTER_OP_RENEW, "a", 1), 4 * TTL_NS - 1);
     assert_int_equal(renewed.outcome, ASTER_GRANTED);
     assert_int_equal(renewed.epoch, 1);
     aster_table_destroy(table);

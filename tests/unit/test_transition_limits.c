@@ -73,8 +73,8 @@ static void names_of_every_allowed_length_are_decided_and_others_refused(void **
     const struct {
         size_t size;
         aster_status status;
-    } cases[] = {{0, ASTER_ERR_INVALID}, {1, ASTER_OK}, {64, ASTER_OK}, {255, ASTER_OK}, {512, ASTER_OK},
-                 {513, ASTER_ERR_INVALID}};
+    } cases[] = {{0, ASTER_ERR_INVALID}, {1, ASTER_OK},   {64, ASTER_OK},
+                 {255, ASTER_OK},        {512, ASTER_OK}, {513, ASTER_ERR_INVALID}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct aster_operation operation = operation_of(ASTER_OP_ACQUIRE, "a", 0);
         operation.resource = (struct aster_bytes){name, cases[i].size};

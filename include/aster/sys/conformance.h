@@ -17,7 +17,8 @@ struct aster_conformance_subject {
      * real_time and the suite sleeps (short ttls) instead. The suite destroys what it opened. */
     aster_status (*open)(void *user, const struct aster_clock *clock, struct aster_serializer **serializer,
                          struct aster_error *error);
-    /* Optional: what a restart of the serializer is (same durable state, held rows re-armed). NULL: skipped, and said. */
+    /* Optional: what a restart of the serializer is (same durable state, held rows re-armed). NULL: skipped, and said.
+     */
     aster_status (*restart)(void *user, struct aster_serializer **serializer, struct aster_error *error);
     bool real_time;
     void *user;

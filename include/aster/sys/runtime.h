@@ -15,7 +15,10 @@ struct aster_runtime_options {
     size_t handles_max;              /* ASTER_ERR_LIMIT beyond it */
 };
 
-#define ASTER_RUNTIME_OPTIONS_INIT {sizeof(struct aster_runtime_options), NULL, 1048576}
+#define ASTER_RUNTIME_OPTIONS_INIT                                                                                     \
+    {                                                                                                                  \
+        sizeof(struct aster_runtime_options), NULL, 1048576                                                            \
+    }
 
 /* Start a runtime; the caller destroys it. options may be NULL. Errors: ASTER_ERR_NOMEM, ASTER_ERR_IO (threads or
  * descriptors). Thread-safe. */

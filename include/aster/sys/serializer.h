@@ -28,13 +28,18 @@ struct aster_request {
      * through submit(). */
     void (*complete)(struct aster_request *request, aster_status status, const struct aster_decision *decision,
                      const struct aster_error *error);
-    void *user;            /* the submitter's */
+    void *user;                 /* the submitter's */
     struct aster_request *next; /* the serializer's, while it owns the request */
     void *slot[2];              /* the serializer's, while it owns the request */
 };
 
-#define ASTER_REQUEST_INIT \
-    {sizeof(struct aster_request), ASTER_OPERATION_INIT, 0, 0, NULL, NULL, NULL, {NULL, NULL}}
+#define ASTER_REQUEST_INIT                                                                                             \
+    {                                                                                                                  \
+        sizeof(struct aster_request), ASTER_OPERATION_INIT, 0, 0, NULL, NULL, NULL,                                    \
+        {                                                                                                              \
+            NULL, NULL                                                                                                 \
+        }                                                                                                              \
+    }
 
 enum aster_serializer_traits {
     ASTER_SERIALIZER_QUEUES_WAITERS = 1 /* submit() honours wait_until_ns and wakes a waiter by itself; without it, the
@@ -108,22 +113,24 @@ typedef aster_status (*aster_blocking_transition)(void *user, const struct aster
 
 struct aster_blocking_options {
     size_t struct_size;
-    const char *name;                  /* static; NULL = "app" */
-    unsigned threads;                  /* 0 = 1 */
-    size_t queue_max;                  /* requests waiting for a thread; more are refused with ASTER_ERR_LIMIT */
-    const struct aster_clock *clock;   /* NULL = the system clock */
+    const char *name;                /* static; NULL = "app" */
+    unsigned threads;                /* 0 = 1 */
+    size_t queue_max;                /* requests waiting for a thread; more are refused with ASTER_ERR_LIMIT */
+    const struct aster_clock *clock; /* NULL = the system clock */
     struct aster_limits limits;
     aster_status (*mutate_fenced)(void *user, const struct aster_fence *fence, struct aster_bytes writer,
                                   aster_mutation mutation, void *mutation_user, struct aster_verdict *verdict,
                                   struct aster_error *error); /* optional */
-    void (*destroy)(void *user);       /* optional; called once at the end */
+    void (*destroy)(void *user);                              /* optional; called once at the end */
 };
 
-#define ASTER_BLOCKING_OPTIONS_INIT \
-    {sizeof(struct aster_blocking_options), NULL, 1, 65536, NULL, ASTER_LIMITS_INIT, NULL, NULL}
+#define ASTER_BLOCKING_OPTIONS_INIT                                                                                    \
+    {                                                                                                                  \
+        sizeof(struct aster_blocking_options), NULL, 1, 65536, NULL, ASTER_LIMITS_INIT, NULL, NULL                     \
+    }
 
-/* A serializer over your blocking function; it is called with `user` from the helper's own threads. options may be NULL.
- * On failure the caller keeps `user`. Errors: ASTER_ERR_INVALID, ASTER_ERR_NOMEM, ASTER_ERR_IO (no thread). */
+/* A serializer over your blocking function; it is called with `user` from the helper's own threads. options may be
+ * NULL. On failure the caller keeps `user`. Errors: ASTER_ERR_INVALID, ASTER_ERR_NOMEM, ASTER_ERR_IO (no thread). */
 ASTER_API aster_status aster_blocking_serializer_create(aster_blocking_transition transition, void *user,
                                                         const struct aster_blocking_options *options,
                                                         struct aster_serializer **serializer,

@@ -220,8 +220,8 @@ static aster_status order(struct ordering *ordering, int64_t *alarm_ns, struct a
     int64_t now_ns = aster_clock_now_ns(&ordering->memory->clock);
     aster_status status = check_open(stripe, ordering->request, now_ns, error);
     if (status == ASTER_OK && !ordering->allowed) {
-        status = deny_unauthorized(ordering->memory, stripe, &ordering->request->operation, now_ns, &ordering->reply,
-                                   error);
+        status =
+            deny_unauthorized(ordering->memory, stripe, &ordering->request->operation, now_ns, &ordering->reply, error);
     } else if (status == ASTER_OK) {
         status = decide(ordering, now_ns, error);
     }

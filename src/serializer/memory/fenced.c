@@ -37,11 +37,9 @@ static void refuse(struct memory *memory, struct memory_stripe *stripe, uint64_t
     aster_memory_history_add(&memory->history, &event);
 }
 
-static __attribute__((noinline)) aster_status refuse_and_unlock(struct memory *memory, struct memory_stripe *stripe,
-                                                                uint64_t hash, const struct aster_fence *fence,
-                                                                struct aster_bytes writer,
-                                                                struct aster_verdict *verdict,
-                                                                struct aster_error *error)
+static __attribute__((noinline)) aster_status
+refuse_and_unlock(struct memory *memory, struct memory_stripe *stripe, uint64_t hash, const struct aster_fence *fence,
+                  struct aster_bytes writer, struct aster_verdict *verdict, struct aster_error *error)
 {
     struct aster_verdict refused;
     aster_status status = stripe->closed ? aster_error_set(error, ASTER_ERR_CLOSED, "the memory serializer is closed")

@@ -58,11 +58,11 @@ enum memory_duty { MEMORY_DUTY_TIMERS = 1, MEMORY_DUTY_CLOSE = 2 };
 struct memory_stripe {
     _Alignas(128) pthread_mutex_t mutex; /* 128: neighbours share no pair of cache lines, which are fetched together */
     struct aster_table *table;
-    struct aster_request *inbox;        /* under the lock: mail taken in, oldest first */
+    struct aster_request *inbox;          /* under the lock: mail taken in, oldest first */
     _Atomic(struct aster_request *) mail; /* requests that met the stripe locked, newest first */
     _Atomic(struct memory_cancel *) cancels;
-    _Atomic(unsigned) duties;             /* memory_duty */
-    _Atomic(size_t) work;                 /* of all these; 0 = whoever unlocks is done */
+    _Atomic(unsigned) duties; /* memory_duty */
+    _Atomic(size_t) work;     /* of all these; 0 = whoever unlocks is done */
     _Atomic(bool) closed;
     _Atomic(size_t) waiting;    /* changed under the lock, read without it to skip stripes where nobody waits */
     _Atomic(size_t) unanswered; /* requests taken and not completed */

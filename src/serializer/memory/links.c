@@ -14,7 +14,8 @@ bool aster_memory_links_reserve(struct memory_links *links)
     if (links->count < links->bucket_count) {
         return true;
     }
-    struct memory_links grown = {NULL, links->bucket_count == 0 ? FIRST_BUCKETS : links->bucket_count * 2, links->count};
+    struct memory_links grown = {NULL, links->bucket_count == 0 ? FIRST_BUCKETS : links->bucket_count * 2,
+                                 links->count};
     grown.buckets = calloc(grown.bucket_count, sizeof(struct memory_link *));
     if (grown.buckets == NULL) {
         return false;

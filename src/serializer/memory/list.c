@@ -33,7 +33,8 @@ static bool collect(const struct aster_snapshot *snapshot, int64_t since_ns, voi
 {
     struct listing *listing = user;
     size_t size = listing->prefix.size;
-    if (size > 0 && (snapshot->resource.size < size || memcmp(snapshot->resource.data, listing->prefix.data, size) != 0)) {
+    if (size > 0 &&
+        (snapshot->resource.size < size || memcmp(snapshot->resource.data, listing->prefix.data, size) != 0)) {
         return true;
     }
     struct aster_decision decision = {.struct_size = sizeof decision, .snapshot = *snapshot};
@@ -76,6 +77,7 @@ aster_status aster_memory_list(void *self, struct aster_bytes prefix, aster_visi
         aster_reply_fini(&listing.rows[i]);
     }
     free(listing.rows);
-    return listing.failed ? aster_error_set(error, ASTER_ERR_NOMEM, "no memory to list more than %zu rows", listing.count)
-                          : ASTER_OK;
+    return listing.failed
+               ? aster_error_set(error, ASTER_ERR_NOMEM, "no memory to list more than %zu rows", listing.count)
+               : ASTER_OK;
 }

@@ -172,8 +172,10 @@ aster_status aster_memory_restart(struct aster_serializer *serializer, struct as
 {
     struct memory *memory = aster_serializer_self(serializer, &aster_memory_ops);
     if (memory == NULL) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "a %s serializer is no memory serializer: only that one can be "
-                               "restarted in place", aster_serializer_name(serializer));
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "a %s serializer is no memory serializer: only that one can be "
+                               "restarted in place",
+                               aster_serializer_name(serializer));
     }
     for (size_t i = 0; i <= memory->stripe_mask; i++) {
         struct memory_stripe *stripe = &memory->stripes[i];

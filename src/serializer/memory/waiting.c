@@ -175,8 +175,7 @@ void aster_memory_queue_serve(struct memory *memory, struct memory_stripe *strip
     if (queue->first == NULL) {
         queue_destroy(stripe, queue);
     } else {
-        aster_memory_timers_set(&stripe->timers, &queue->timer,
-                                aster_table_deadline(stripe->table, name_of(queue)));
+        aster_memory_timers_set(&stripe->timers, &queue->timer, aster_table_deadline(stripe->table, name_of(queue)));
     }
 }
 
@@ -206,8 +205,8 @@ void aster_memory_timers_run(struct memory *memory, struct memory_stripe *stripe
     struct memory_timer *timer = aster_memory_timers_first(&stripe->timers);
     for (; timer != NULL && timer->at_ns <= now_ns; timer = aster_memory_timers_first(&stripe->timers)) {
         bool of_queue = timer->kind == MEMORY_TIMER_QUEUE;
-        struct memory_queue *queue = of_queue ? OWNER(timer, struct memory_queue, timer)
-                                              : OWNER(timer, struct memory_waiter, timer)->queue;
+        struct memory_queue *queue =
+            of_queue ? OWNER(timer, struct memory_queue, timer) : OWNER(timer, struct memory_waiter, timer)->queue;
         if (of_queue || aster_table_deadline(stripe->table, name_of(queue)) <= now_ns) {
             aster_memory_queue_serve(memory, stripe, queue, now_ns, outbox);
         } else {

@@ -153,8 +153,7 @@ static aster_status find_row(struct aster_batch *batch, struct aster_bytes resou
 /* The row's new bytes belong to requests, which go away one by one while later decisions still show them. */
 static bool adopt(struct aster_batch *batch, const struct aster_row *from, struct aster_row *row)
 {
-    const struct aster_bytes *const before[] = {&from->holder, &from->value, &from->last_holder,
-                                                &from->applied.caller};
+    const struct aster_bytes *const before[] = {&from->holder, &from->value, &from->last_holder, &from->applied.caller};
     struct aster_bytes *const after[] = {&row->holder, &row->value, &row->last_holder, &row->applied.caller};
     for (size_t i = 0; i < sizeof after / sizeof after[0]; i++) {
         if (after[i]->data != before[i]->data && !aster_arena_copy(&batch->arena, *after[i], after[i])) {
@@ -374,8 +373,8 @@ static aster_status write_all(struct aster_batch *batch, struct aster_error *err
         }
     }
     for (size_t i = 0; status == ASTER_OK && i < batch->event_count; i++) {
-        status = aster_audit_append(batch->reader.connection, &batch->events[i], batch->store->options.history_max,
-                                    error);
+        status =
+            aster_audit_append(batch->reader.connection, &batch->events[i], batch->store->options.history_max, error);
     }
     if (status == ASTER_OK && batch->meta_dirty) {
         status = aster_meta_store(batch->reader.connection, &batch->meta, error);

@@ -6,7 +6,7 @@
 
 struct aster_batch_entry {
     struct aster_request *request;
-    bool decided;       /* status or decision is final */
+    bool decided; /* status or decision is final */
     aster_status status;
     struct aster_decision decision; /* views into the batch's memory or the request */
     struct aster_error *error;      /* in the batch's memory, or NULL */

@@ -9,7 +9,7 @@
 #include "platform/files.h"
 #include "serializer/sqlite/statements.h"
 
-#define BACKOFF_FIRST_NS INT64_C(100000)  /* a commit of another process takes about a sync */
+#define BACKOFF_FIRST_NS INT64_C(100000) /* a commit of another process takes about a sync */
 #define BACKOFF_LAST_NS INT64_C(10000000)
 
 aster_status aster_connection_fault(struct aster_connection *connection, int code, struct aster_error *error)
@@ -74,8 +74,7 @@ void aster_connection_wait_for(struct aster_connection *connection, int64_t ms)
     connection->busy_until_ns = aster_add_saturated(aster_clock_now_ns(aster_clock_system()), aster_ms_to_ns(ms));
 }
 
-aster_status aster_connection_execute(struct aster_connection *connection, const char *sql,
-                                      struct aster_error *error)
+aster_status aster_connection_execute(struct aster_connection *connection, const char *sql, struct aster_error *error)
 {
     int code = sqlite3_exec(connection->db, sql, NULL, NULL, NULL);
     return code == SQLITE_OK ? ASTER_OK : aster_connection_fault(connection, code, error);
@@ -170,8 +169,8 @@ aster_status aster_connection_statement(struct aster_connection *connection, enu
 {
     sqlite3_stmt **slot = &connection->statements[which];
     if (*slot == NULL) {
-        int code = sqlite3_prepare_v3(connection->db, aster_statement_texts[which], -1, SQLITE_PREPARE_PERSISTENT, slot,
-                                      NULL);
+        int code =
+            sqlite3_prepare_v3(connection->db, aster_statement_texts[which], -1, SQLITE_PREPARE_PERSISTENT, slot, NULL);
         if (code != SQLITE_OK) {
             return aster_connection_fault(connection, code, error);
         }

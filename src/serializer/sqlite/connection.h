@@ -31,10 +31,10 @@ enum aster_statement {
 struct aster_connection {
     sqlite3 *db; /* NULL = not open */
     sqlite3_stmt *statements[ASTER_STATEMENT_COUNT];
-    int64_t busy_until_ns; /* on the system clock; past = do not wait for another process's lock */
+    int64_t busy_until_ns;   /* on the system clock; past = do not wait for another process's lock */
     int64_t busy_timeout_ms; /* for messages */
     uint64_t jitter;
-    bool synced;       /* commits are synced (synchronous=FULL) */
+    bool synced;        /* commits are synced (synchronous=FULL) */
     bool *needs_rescue; /* a sync failed; shared by the writing connections of one store */
 };
 

@@ -47,9 +47,8 @@ int aster_guard_declare(struct aster_guard *guard, const struct aster_fence *fen
     char *bytes = (char *)(made + 1);
     memcpy(bytes, fence->resource.data, fence->resource.size);
     memcpy(bytes + fence->resource.size, fence->holder.data, fence->holder.size);
-    made->fence = (struct aster_fence){{bytes, fence->resource.size},
-                                       fence->epoch,
-                                       {bytes + fence->resource.size, fence->holder.size}};
+    made->fence = (struct aster_fence){
+        {bytes, fence->resource.size}, fence->epoch, {bytes + fence->resource.size, fence->holder.size}};
     aster_guard_withdraw(guard, fence->resource);
     made->next = guard->first;
     guard->first = made;
@@ -212,9 +211,9 @@ int aster_guard_install(sqlite3 *db, struct aster_guard **guard)
     int code = SQLITE_OK;
     for (size_t i = 0; code == SQLITE_OK && i < sizeof functions / sizeof functions[0]; i++) {
         made->references++; /* given back by drop_reference(), also when registering fails */
-        code = sqlite3_create_function_v2(db, functions[i].name, functions[i].arguments,
-                                          SQLITE_UTF8 | functions[i].flags, made, functions[i].function, NULL, NULL,
-                                          drop_reference);
+        code =
+            sqlite3_create_function_v2(db, functions[i].name, functions[i].arguments, SQLITE_UTF8 | functions[i].flags,
+                                       made, functions[i].function, NULL, NULL, drop_reference);
     }
     if (code == SQLITE_OK && guard != NULL) {
         *guard = made;

@@ -161,8 +161,8 @@ static aster_status note_opened(struct aster_store *store, struct aster_error *e
     return status == ASTER_OK ? aster_opened_note(&file, store->fork_generation, &store->opened, error) : status;
 }
 
-static aster_status open_store(struct aster_store *store, const char *path,
-                               const struct aster_sqlite_options *options, struct aster_error *error)
+static aster_status open_store(struct aster_store *store, const char *path, const struct aster_sqlite_options *options,
+                               struct aster_error *error)
 {
     aster_status status = read_options(options, &store->options, error);
     if (status != ASTER_OK) {

@@ -4,15 +4,14 @@
 #include "serializer/sqlite/guard.h"
 
 /* RAISE makes SQLite keep a statement journal: a refused statement leaves nothing behind, not even its earlier rows. */
-static const char trigger_format[] =
-    "DROP TRIGGER IF EXISTS \"aster_guard_%s_%w\";\n"
-    "CREATE TRIGGER \"aster_guard_%s_%w\" BEFORE %s ON \"%w\"\n"
-    "BEGIN\n"
-    "    SELECT CASE WHEN " ASTER_GUARD_FUNCTION "(%Q, l.epoch, l.held, l.holder,\n"
-    "                    (SELECT floor FROM aster_meta)) IS NOT 1\n"
-    "                THEN RAISE(ABORT, 'aster: the guard refused this write') END\n"
-    "    FROM (SELECT 1) LEFT JOIN aster_lease AS l ON l.resource = %Q;\n"
-    "END;\n";
+static const char trigger_format[] = "DROP TRIGGER IF EXISTS \"aster_guard_%s_%w\";\n"
+                                     "CREATE TRIGGER \"aster_guard_%s_%w\" BEFORE %s ON \"%w\"\n"
+                                     "BEGIN\n"
+                                     "    SELECT CASE WHEN " ASTER_GUARD_FUNCTION "(%Q, l.epoch, l.held, l.holder,\n"
+                                     "                    (SELECT floor FROM aster_meta)) IS NOT 1\n"
+                                     "                THEN RAISE(ABORT, 'aster: the guard refused this write') END\n"
+                                     "    FROM (SELECT 1) LEFT JOIN aster_lease AS l ON l.resource = %Q;\n"
+                                     "END;\n";
 
 static aster_status check_table(const char *table, struct aster_error *error)
 {

@@ -140,8 +140,7 @@ static aster_status read_stored(const struct aster_row_reader *reader, sqlite3_s
     read.since_unix_ms = sqlite3_column_int64(statement, COLUMN_SINCE);
     const char *boot_id = (const char *)sqlite3_column_text(statement, COLUMN_BOOT_ID);
     int64_t now_ns = aster_clock_now_ns(reader->clock); /* after the snapshot was taken: no grant in it is later */
-    if (read.row.held &&
-        (boot_id == NULL || strcmp(boot_id, reader->boot_id) != 0 || read.granted_at_ns > now_ns)) {
+    if (read.row.held && (boot_id == NULL || strcmp(boot_id, reader->boot_id) != 0 || read.granted_at_ns > now_ns)) {
         read.rearmed = true;
         read.granted_at_ns = now_ns;
     }
@@ -164,8 +163,7 @@ aster_status aster_row_load(const struct aster_row_reader *reader, struct aster_
                             struct aster_stored_row *stored, struct aster_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    aster_status status =
-        aster_connection_statement(reader->connection, ASTER_STATEMENT_ROW_LOAD, &statement, error);
+    aster_status status = aster_connection_statement(reader->connection, ASTER_STATEMENT_ROW_LOAD, &statement, error);
     if (status != ASTER_OK) {
         return status;
     }
@@ -190,8 +188,7 @@ aster_status aster_row_list(const struct aster_row_reader *reader, struct aster_
                             aster_stored_row_visit visit, void *user, struct aster_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    aster_status status =
-        aster_connection_statement(reader->connection, ASTER_STATEMENT_ROW_LIST, &statement, error);
+    aster_status status = aster_connection_statement(reader->connection, ASTER_STATEMENT_ROW_LIST, &statement, error);
     if (status != ASTER_OK) {
         return status;
     }

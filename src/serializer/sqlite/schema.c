@@ -61,8 +61,9 @@ aster_status aster_schema_prepare(struct aster_connection *connection, struct as
                                meta.schema_version, ASTER_SCHEMA_VERSION);
     }
     if (status == ASTER_OK && meta.schema_version < 1) {
-        return aster_error_set(error, ASTER_ERR_CORRUPT, "aster_meta names schema version %" PRId64
-                               ": restore the file from a copy", meta.schema_version);
+        return aster_error_set(error, ASTER_ERR_CORRUPT,
+                               "aster_meta names schema version %" PRId64 ": restore the file from a copy",
+                               meta.schema_version);
     }
     return status;
 }

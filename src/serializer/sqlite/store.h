@@ -23,7 +23,7 @@ struct aster_store {
     char boot_id[ASTER_BOOT_ID_SIZE];
     uint64_t fork_generation;
     struct aster_opened *opened; /* the file is noted as open in this process */
-    bool needs_rescue; /* belongs to whoever has the turn */
+    bool needs_rescue;           /* belongs to whoever has the turn */
 
     struct aster_turns turns;    /* who of this process writes */
     struct aster_worker *worker; /* decides requests, on its own connection */

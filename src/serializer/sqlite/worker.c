@@ -11,8 +11,8 @@
 #include "serializer/sqlite/queue.h"
 #include "serializer/sqlite/schema.h"
 
-#define TURN_WAIT_NS INT64_C(2000000)     /* how long reads may stand back for a fenced write of this process */
-#define RETRY_FIRST_NS INT64_C(100000)    /* between attempts at another process's write lock */
+#define TURN_WAIT_NS INT64_C(2000000)  /* how long reads may stand back for a fenced write of this process */
+#define RETRY_FIRST_NS INT64_C(100000) /* between attempts at another process's write lock */
 #define RETRY_LAST_NS INT64_C(8000000)
 
 struct aster_worker {
@@ -225,10 +225,10 @@ static void serve_reads(struct aster_worker *worker)
 }
 
 struct overdue {
-    int64_t now_ns;       /* on the store's clock, for deadlines */
-    uintptr_t now_real;   /* for how long the lock has been waited for; never 0 */
+    int64_t now_ns;     /* on the store's clock, for deadlines */
+    uintptr_t now_real; /* for how long the lock has been waited for; never 0 */
     uintptr_t bound;
-    bool timed_out;       /* which of the two to take */
+    bool timed_out; /* which of the two to take */
 };
 
 static bool is_overdue(struct aster_request *request, const void *user)

@@ -1,4 +1,5 @@
-/* A user's program over the core library only: acquire, a fenced write, release, and the stale write that is refused. */
+/* A user's program over the core library only: acquire, a fenced write, release, and the stale write that is refused.
+ */
 #include <stdio.h>
 #include <string.h>
 
