@@ -58,7 +58,7 @@ static sqlite3 *create_table(const char *path)
     sqlite3 *db = NULL;
     char *protect = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
-    if (aster_sqlite_protect_sql("invoice", aster_text("shop"), &protect, &error) != ASTER_OK) {
+    if (aster_sqlite_protect_sql("invoice", aster_text("shop"), NULL, &protect, &error) != ASTER_OK) {
         fail("protect", error.message);
     }
     if (sqlite3_open(path, &db) != SQLITE_OK ||

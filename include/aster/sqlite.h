@@ -55,9 +55,11 @@ ASTER_API aster_status aster_sqlite_open(const char *path, const struct aster_sq
 ASTER_API aster_status aster_sqlite_register(sqlite3 *db, struct aster_error *error);
 
 /* SQL text (triggers) that lets INSERT, UPDATE and DELETE on `table` through only under the current fence of
- * `resource`. The caller frees it with sqlite3_free(). Errors: ASTER_ERR_INVALID (a name), ASTER_ERR_NOMEM. Pure. */
-ASTER_API aster_status aster_sqlite_protect_sql(const char *table, struct aster_bytes resource, char **sql,
-                                                struct aster_error *error);
+ * `resource`. With `row_column` (else NULL) every row has a resource of its own: `resource` followed by the text of
+ * that column, for example "invoice/" and "id"; an update needs the fence of the row as it was and as it becomes. The
+ * caller frees it with sqlite3_free(). Errors: ASTER_ERR_INVALID (a name), ASTER_ERR_NOMEM. Pure. */
+ASTER_API aster_status aster_sqlite_protect_sql(const char *table, struct aster_bytes resource, const char *row_column,
+                                                char **sql, struct aster_error *error);
 
 /* SQL text of Aster's own tables, as aster_sqlite_open() creates them. Static; thread-safe. */
 ASTER_API const char *aster_sqlite_schema(void);

@@ -9,15 +9,18 @@
 struct arguments {
     const char *table;
     const char *resource;
+    const char *row_column;
 };
 
-static const struct arguments defaults = {NULL, NULL};
+static const struct arguments defaults = {NULL, NULL, NULL};
 
 static const struct aster_option options[] = {
     {"protect", 'p', ASTER_OPTION_TEXT, "TABLE", "the triggers that let only the current fence write TABLE",
      offsetof(struct arguments, table), NULL},
     {"resource", 'r', ASTER_OPTION_TEXT, "NAME", "the resource whose fence that is",
      offsetof(struct arguments, resource), NULL},
+    {"row-column", 'k', ASTER_OPTION_TEXT, "COLUMN",
+     "every row has its own resource: NAME followed by the row's COLUMN", offsetof(struct arguments, row_column), NULL},
     ASTER_OPTION_END,
 };
 
@@ -32,7 +35,7 @@ static int print_schema(const struct aster_cli *cli, const char *triggers)
 }
 
 /* Opening the store makes its tables. */
-static int apply(const struct aster_cli *cli, const char *triggers)
+static int apply(const struct aster_cli *cli, const struct arguments *arguments, const char *triggers)
 {
     struct aster_store_name name;
     struct aster_serializer *serializer = NULL;
@@ -42,7 +45,8 @@ static int apply(const struct aster_cli *cli, const char *triggers)
         return code;
     }
     aster_serializer_destroy(serializer);
-    if (triggers != NULL && aster_schema_file_apply(name.path, triggers, &error) != ASTER_OK) {
+    const struct aster_schema_target target = {arguments->table, arguments->resource, arguments->row_column};
+    if (triggers != NULL && aster_schema_file_apply(name.path, &target, triggers, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }
     printf("applied to %s\n", name.text);
@@ -61,7 +65,8 @@ static int verify(const struct aster_cli *cli, const struct arguments *arguments
     }
     aster_serializer_destroy(serializer);
     report.json = cli->json ? json_array() : NULL;
-    aster_status status = aster_schema_file_verify(name.path, arguments->table, arguments->resource, &report, &error);
+    const struct aster_schema_target wanted = {arguments->table, arguments->resource, arguments->row_column};
+    aster_status status = aster_schema_file_verify(name.path, &wanted, &report, &error);
     if (status != ASTER_OK) {
         json_decref(report.json);
         return aster_cli_fail(cli, &error);
@@ -92,15 +97,18 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     if ((arguments->table == NULL) != (arguments->resource == NULL)) {
         return aster_cli_usage(cli, "--protect TABLE and --resource NAME belong together");
     }
-    if (arguments->table != NULL &&
-        aster_sqlite_protect_sql(arguments->table, aster_text(arguments->resource), &triggers, &error) != ASTER_OK) {
+    if (arguments->row_column != NULL && arguments->table == NULL) {
+        return aster_cli_usage(cli, "--row-column COLUMN goes with --protect TABLE and --resource NAME");
+    }
+    if (arguments->table != NULL && aster_sqlite_protect_sql(arguments->table, aster_text(arguments->resource),
+                                                             arguments->row_column, &triggers, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }
     int code;
     if (strcmp(argv[0], "print") == 0) {
         code = print_schema(cli, triggers);
     } else if (strcmp(argv[0], "apply") == 0) {
-        code = apply(cli, triggers);
+        code = apply(cli, arguments, triggers);
     } else if (strcmp(argv[0], "verify") == 0) {
         code = verify(cli, arguments);
     } else {
@@ -117,7 +125,10 @@ const struct aster_command aster_command_schema = {
     .operands_min = 2,
     .operands_max = 2,
     .words = "print apply verify",
-    .details = "verify exits 1 when a trigger of a protected table is missing or was altered.",
+    .details =
+        "With --row-column, each row is a resource: `--resource invoice/ --row-column id` asks for the fence of\n"
+        "invoice/42 when the row with id 42 is written. verify exits 1 when a trigger of a protected table is missing "
+        "or was altered.",
     .example = "aster schema print sqlite --protect invoice --resource billing | sqlite3 shop.db",
     .options = options,
     .defaults = &defaults,

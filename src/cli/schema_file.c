@@ -29,27 +29,55 @@ static aster_status open_file(const char *path, int flags, sqlite3 **db, struct 
     return ASTER_OK;
 }
 
-aster_status aster_schema_file_apply(const char *path, const char *sql, struct aster_error *error)
+static aster_status check_column(sqlite3 *db, const struct aster_schema_target *target, struct aster_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    bool found = false;
+    if (target->row_column == NULL) {
+        return ASTER_OK;
+    }
+    if (sqlite3_prepare_v2(db, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2 COLLATE NOCASE", -1, &statement,
+                           NULL) == SQLITE_OK) {
+        sqlite3_bind_text(statement, 1, target->table, -1, SQLITE_STATIC);
+        sqlite3_bind_text(statement, 2, target->row_column, -1, SQLITE_STATIC);
+        found = sqlite3_step(statement) == SQLITE_ROW;
+    }
+    sqlite3_finalize(statement);
+    char shown[ASTER_PRINTABLE_MAX];
+    char shown_table[ASTER_PRINTABLE_MAX];
+    return found
+               ? ASTER_OK
+               : aster_error_set(error, ASTER_ERR_INVALID, "table %s has no column %s: name the column of --row-column",
+                                 aster_printable(aster_text(target->table), shown_table),
+                                 aster_printable(aster_text(target->row_column), shown));
+}
+
+aster_status aster_schema_file_apply(const char *path, const struct aster_schema_target *target, const char *sql,
+                                     struct aster_error *error)
 {
     sqlite3 *db = NULL;
     aster_status status = open_file(path, SQLITE_OPEN_READWRITE, &db, error);
+    if (status == ASTER_OK) {
+        status = check_column(db, target, error);
+    }
     if (status == ASTER_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) {
-        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
         status = fault(db, error);
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     }
     sqlite3_close(db);
     return status;
 }
 
 /* The triggers as SQLite stores them: make them on a table of the same name elsewhere, and read them back. */
-static aster_status make_expected(const char *table, const char *resource, sqlite3 **db, struct aster_error *error)
+static aster_status make_expected(const struct aster_schema_target *target, sqlite3 **db, struct aster_error *error)
 {
     char *triggers = NULL;
     aster_status status = open_file(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
     if (status == ASTER_OK) {
-        status = aster_sqlite_protect_sql(table, aster_text(resource), &triggers, error);
+        status =
+            aster_sqlite_protect_sql(target->table, aster_text(target->resource), target->row_column, &triggers, error);
     }
-    char *stand_in = sqlite3_mprintf("CREATE TABLE \"%w\"(x);", table);
+    char *stand_in = sqlite3_mprintf("CREATE TABLE \"%w\"(x);", target->table);
     if (status == ASTER_OK && (sqlite3_exec(*db, aster_sqlite_schema(), NULL, NULL, NULL) != SQLITE_OK ||
                                sqlite3_exec(*db, stand_in, NULL, NULL, NULL) != SQLITE_OK ||
                                sqlite3_exec(*db, triggers, NULL, NULL, NULL) != SQLITE_OK)) {
@@ -79,75 +107,98 @@ static char *trigger_text(sqlite3 *db, const char *table)
     return text;
 }
 
-/* The resource that a trigger names: the quoted text after the guard's function. False when there is none. */
-static bool resource_of(const char *triggers, char resource[ASTER_RESOURCE_MAX + 1])
+/* Read a text quoted with `quote`, in which the quote itself stands twice; gives what follows it, or NULL. */
+static const char *read_quoted(const char *at, char quote, char text[ASTER_RESOURCE_MAX + 1])
 {
-    const char *at = triggers != NULL ? strstr(triggers, ASTER_GUARD_FUNCTION "('") : NULL;
     size_t used = 0;
-    if (at == NULL) {
-        return false;
+    if (*at++ != quote) {
+        return NULL;
     }
-    for (at += strlen(ASTER_GUARD_FUNCTION "('"); *at != '\0'; at++) {
-        if (at[0] == '\'' && at[1] != '\'') {
-            resource[used] = '\0';
-            return used > 0;
+    for (; *at != '\0'; at++) {
+        if (at[0] == quote && at[1] != quote) {
+            text[used] = '\0';
+            return used > 0 ? at + 1 : NULL;
         }
-        at += at[0] == '\'';
+        at += at[0] == quote;
         if (used == ASTER_RESOURCE_MAX) {
-            return false;
+            return NULL;
         }
-        resource[used++] = *at;
+        text[used++] = *at;
     }
-    return false;
+    return NULL;
 }
 
-static void tell(struct aster_schema_report *report, const char *table, const char *resource, bool intact)
+/* What the first trigger asks for: 'NAME', or 'PREFIX' || OLD."COLUMN". False when it cannot be told. */
+static bool read_target(const char *triggers, char resource[ASTER_RESOURCE_MAX + 1],
+                        char column[ASTER_RESOURCE_MAX + 1], bool *has_column)
+{
+    static const char of_row[] = " || OLD.";
+    const char *at = triggers != NULL ? strstr(triggers, ASTER_GUARD_FUNCTION "(") : NULL;
+    if (at == NULL || (at = read_quoted(at + strlen(ASTER_GUARD_FUNCTION "("), '\'', resource)) == NULL) {
+        return false;
+    }
+    *has_column = strncmp(at, of_row, strlen(of_row)) == 0;
+    return !*has_column || read_quoted(at + strlen(of_row), '"', column) != NULL;
+}
+
+static void tell(struct aster_schema_report *report, const struct aster_schema_target *target, bool intact)
 {
     char shown[ASTER_PRINTABLE_MAX];
     char shown_resource[ASTER_PRINTABLE_MAX];
+    char shown_column[ASTER_PRINTABLE_MAX] = "";
     report->checked++;
     report->broken += !intact;
     if (report->json != NULL) {
         json_array_append_new(report->json,
-                              json_pack("{s:s, s:s?, s:b}", "table", table, "resource", resource, "intact", intact));
+                              json_pack("{s:s, s:s?, s:s?, s:b}", "table", target->table, "resource", target->resource,
+                                        "row_column", target->row_column, "intact", intact));
         return;
     }
-    aster_printable(aster_text(table), shown);
-    aster_printable(aster_text(resource != NULL ? resource : "NAME"), shown_resource);
+    aster_printable(aster_text(target->table), shown);
+    aster_printable(aster_text(target->resource != NULL ? target->resource : "NAME"), shown_resource);
+    bool by_row = target->row_column != NULL;
+    aster_printable(aster_text(target->row_column), shown_column);
     if (intact) {
-        printf("OK    table %s is protected by the fence of %s\n", shown, shown_resource);
+        printf("OK    table %s is protected by the fence of %s%s%s\n", shown, shown_resource,
+               by_row ? " followed by the row's " : "", shown_column);
     } else {
         printf(
             "FAIL  table %s: a trigger is missing or was altered; `aster schema apply sqlite --protect %s --resource "
-            "%s` puts them back\n",
-            shown, shown, shown_resource);
+            "%s%s%s` puts them back\n",
+            shown, shown, shown_resource, by_row ? " --row-column " : "", shown_column);
     }
 }
 
-static aster_status check_table(sqlite3 *db, const char *table, const char *wanted, struct aster_schema_report *report,
-                                struct aster_error *error)
+static aster_status check_table(sqlite3 *db, const struct aster_schema_target *wanted,
+                                struct aster_schema_report *report, struct aster_error *error)
 {
     sqlite3 *other = NULL;
-    char found[ASTER_RESOURCE_MAX + 1];
-    char *actual = trigger_text(db, table);
-    const char *resource = wanted != NULL ? wanted : resource_of(actual, found) ? found : NULL;
+    char resource[ASTER_RESOURCE_MAX + 1];
+    char column[ASTER_RESOURCE_MAX + 1];
+    bool has_column = false;
+    char *actual = trigger_text(db, wanted->table);
+    struct aster_schema_target target = *wanted;
+    if (target.resource == NULL && read_target(actual, resource, column, &has_column)) {
+        target.resource = resource;
+        target.row_column = has_column ? column : NULL;
+    }
     aster_status status = ASTER_OK;
     bool intact = false;
-    if (resource != NULL && aster_resource_check(aster_text(resource), NULL) == ASTER_OK) {
-        status = make_expected(table, resource, &other, error);
-        char *expected = status == ASTER_OK ? trigger_text(other, table) : NULL;
+    if (target.resource != NULL && aster_resource_check(aster_text(target.resource), NULL) == ASTER_OK) {
+        status = make_expected(&target, &other, error);
+        char *expected = status == ASTER_OK ? trigger_text(other, target.table) : NULL;
         intact = actual != NULL && expected != NULL && strcmp(actual, expected) == 0;
         sqlite3_free(expected);
         sqlite3_close(other);
     }
     if (status == ASTER_OK) {
-        tell(report, table, resource, intact);
+        tell(report, &target, intact);
     }
     sqlite3_free(actual);
     return status;
 }
 
-aster_status aster_schema_file_verify(const char *path, const char *table, const char *resource,
+aster_status aster_schema_file_verify(const char *path, const struct aster_schema_target *wanted,
                                       struct aster_schema_report *report, struct aster_error *error)
 {
     sqlite3 *db = NULL;
@@ -156,8 +207,8 @@ aster_status aster_schema_file_verify(const char *path, const char *table, const
     if (status != ASTER_OK) {
         return status;
     }
-    if (table != NULL) {
-        status = check_table(db, table, resource, report, error);
+    if (wanted->table != NULL) {
+        status = check_table(db, wanted, report, error);
     } else if (sqlite3_prepare_v2(db,
                                   "SELECT DISTINCT tbl_name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE "
                                   "'aster\\_guard\\_%' ESCAPE '\\' ORDER BY 1",
@@ -165,7 +216,8 @@ aster_status aster_schema_file_verify(const char *path, const char *table, const
         status = fault(db, error);
     } else {
         while (status == ASTER_OK && sqlite3_step(statement) == SQLITE_ROW) {
-            status = check_table(db, (const char *)sqlite3_column_text(statement, 0), NULL, report, error);
+            const struct aster_schema_target found = {(const char *)sqlite3_column_text(statement, 0), NULL, NULL};
+            status = check_table(db, &found, report, error);
         }
     }
     sqlite3_finalize(statement);

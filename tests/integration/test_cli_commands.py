@@ -222,6 +222,23 @@ def test_a_protected_table_is_applied_and_verified(world):
     db.close()
 
 
+def test_a_table_is_protected_row_by_row(world):
+    import sqlite3
+    world.aster("schema", "apply", "sqlite")
+    db = sqlite3.connect(world.database)
+    db.execute("CREATE TABLE invoice(id INTEGER PRIMARY KEY, cents INTEGER)")
+    db.commit()
+    by_row = ["--protect", "invoice", "--resource", "inv'oice/", "--row-column"]
+    said = world.aster("schema", "apply", "sqlite", *by_row, "nosuch", code=64).err
+    assert "no column nosuch" in said, said
+    world.aster("schema", "apply", "sqlite", *by_row, "id")
+    said = world.aster("schema", "verify", "sqlite").out
+    assert "table invoice is protected by the fence of inv'oice/ followed by the row's id" in said, said
+    world.aster("schema", "verify", "sqlite", *by_row, "cents", code=1)
+    world.aster("schema", "print", "sqlite", "--row-column", "id", code=64)
+    db.close()
+
+
 def test_output_that_cannot_be_written_is_a_failure(world):
     world.aster("acquire", "r")
     with open("/dev/full", "w") as full:

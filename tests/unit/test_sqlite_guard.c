@@ -29,7 +29,7 @@ static int set_up(void **state)
     sqlite_store_execute(&fixture.store, "CREATE TABLE \"my \"\"t\" (id INTEGER PRIMARY KEY, text TEXT UNIQUE);"
                                          "INSERT INTO \"my \"\"t\" VALUES (1, 'x')");
     char *sql = NULL;
-    assert_int_equal(aster_sqlite_protect_sql("my \"t", aster_text(resource), &sql, NULL), ASTER_OK);
+    assert_int_equal(aster_sqlite_protect_sql("my \"t", aster_text(resource), NULL, &sql, NULL), ASTER_OK);
     sqlite_store_execute(&fixture.store, sql);
     sqlite_store_execute(&fixture.store, sql); /* again: replaces the triggers */
     sqlite3_free(sql);
@@ -218,9 +218,9 @@ static void tables_of_aster_and_sqlite_are_not_protected(void **state)
     char *sql = NULL;
     static const char *const wrong[] = {"", "aster_lease", "ASTER_AUDIT", "sqlite_schema", "a\nb", "\xff"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(aster_sqlite_protect_sql(wrong[i], aster_text("r"), &sql, NULL), ASTER_ERR_INVALID);
+        assert_int_equal(aster_sqlite_protect_sql(wrong[i], aster_text("r"), NULL, &sql, NULL), ASTER_ERR_INVALID);
     }
-    assert_int_equal(aster_sqlite_protect_sql("t", aster_text("a\nb"), &sql, NULL), ASTER_ERR_INVALID);
+    assert_int_equal(aster_sqlite_protect_sql("t", aster_text("a\nb"), NULL, &sql, NULL), ASTER_ERR_INVALID);
     assert_null(sql);
 }
 
@@ -229,9 +229,44 @@ static void a_view_is_not_protected(void **state)
     struct fixture *fixture = *state;
     assert_int_equal(execute(fixture, "CREATE VIEW v AS SELECT 1"), SQLITE_OK);
     char *sql = NULL;
-    assert_int_equal(aster_sqlite_protect_sql("v", aster_text("r"), &sql, NULL), ASTER_OK);
+    assert_int_equal(aster_sqlite_protect_sql("v", aster_text("r"), NULL, &sql, NULL), ASTER_OK);
     assert_int_not_equal(execute(fixture, sql), SQLITE_OK);
     sqlite3_free(sql);
+}
+
+/* Every row is a resource of its own: "row/" and the text of its column. */
+static void a_table_protected_by_row_asks_for_the_fence_of_each_row_before_and_after(void **state)
+{
+    struct fixture *fixture = *state;
+    char *sql = NULL;
+    assert_int_equal(store_acquire(&fixture->call, "row/7", "a", 10000), ASTER_OK);
+    assert_int_equal(store_acquire(&fixture->call, "row/8", "a", 10000), ASTER_OK);
+    sqlite_store_execute(&fixture->store, "CREATE TABLE by_row (\"the \"\"key\" TEXT, text TEXT);"
+                                          "INSERT INTO by_row VALUES ('9', 'x')");
+    assert_int_equal(aster_sqlite_protect_sql("by_row", aster_text("row/"), "the \"key", &sql, NULL), ASTER_OK);
+    sqlite_store_execute(&fixture->store, sql);
+    sqlite3_free(sql);
+    static const char *const other_rows[] = {
+        "INSERT INTO by_row VALUES ('8', 'y')",    "INSERT INTO by_row VALUES ('7', 'y'), ('8', 'y')",
+        "INSERT INTO by_row VALUES (NULL, 'y')",   "UPDATE by_row SET text = 'y'",
+        "UPDATE by_row SET \"the \"\"key\" = '7'", "DELETE FROM by_row",
+    };
+    assert_int_equal(execute(fixture, "SELECT aster_fence('row/7', 1, 'a')"), SQLITE_OK);
+    for (size_t i = 0; i < sizeof other_rows / sizeof other_rows[0]; i++) {
+        assert_int_not_equal(execute(fixture, other_rows[i]), SQLITE_OK);
+        assert_non_null(strstr(fixture->message, "aster: NO_FENCE"));
+        assert_int_equal(sqlite_store_ask(&fixture->store, "SELECT count(*) FROM by_row WHERE text = 'x'"), 1);
+        assert_int_equal(sqlite_store_ask(&fixture->store, "SELECT count(*) FROM by_row"), 1);
+    }
+    assert_int_equal(execute(fixture, "INSERT INTO by_row VALUES ('7', 'y')"), SQLITE_OK);
+    static const char rename[] = "UPDATE by_row SET \"the \"\"key\" = '8' WHERE \"the \"\"key\" = '7'";
+    assert_int_not_equal(execute(fixture, rename), SQLITE_OK);
+    assert_int_equal(execute(fixture, "SELECT aster_fence('row/8', 1, 'a')"), SQLITE_OK);
+    assert_int_equal(execute(fixture, rename), SQLITE_OK); /* both fences */
+    assert_int_equal(store_release(&fixture->call, "row/8", "a", 1), ASTER_OK);
+    assert_int_not_equal(execute(fixture, "DELETE FROM by_row WHERE \"the \"\"key\" = '8'"), SQLITE_OK);
+    assert_non_null(strstr(fixture->message, "STALE_EPOCH: resource 'row/8'"));
+    assert_int_equal(aster_sqlite_protect_sql("by_row", aster_text("row/"), "", &sql, NULL), ASTER_ERR_INVALID);
 }
 
 #define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -251,6 +286,7 @@ int main(void)
         STORE_TEST(declarations_need_a_text_an_integer_and_a_text),
         cmocka_unit_test(tables_of_aster_and_sqlite_are_not_protected),
         STORE_TEST(a_view_is_not_protected),
+        STORE_TEST(a_table_protected_by_row_asks_for_the_fence_of_each_row_before_and_after),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

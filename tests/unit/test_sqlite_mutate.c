@@ -296,7 +296,7 @@ static void a_protected_table_accepts_the_mutation_of_its_own_fence_only(void **
 {
     struct fixture *fixture = *state;
     char *sql = NULL;
-    assert_int_equal(aster_sqlite_protect_sql("t", aster_text("r"), &sql, NULL), ASTER_OK);
+    assert_int_equal(aster_sqlite_protect_sql("t", aster_text("r"), NULL, &sql, NULL), ASTER_OK);
     sqlite_store_execute(&fixture->store, sql);
     sqlite3_free(sql);
     struct script own = {.first = "INSERT INTO t VALUES (1, 'x')"};

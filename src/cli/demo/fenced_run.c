@@ -60,7 +60,7 @@ static aster_status create_store(const char *database, bool protect, struct aste
     struct aster_serializer *serializer = NULL;
     aster_status status = aster_sqlite_open(database, NULL, &serializer, error);
     if (status == ASTER_OK && protect) {
-        status = aster_sqlite_protect_sql("invoice", aster_text(DEMO_RESOURCE), &triggers, error);
+        status = aster_sqlite_protect_sql("invoice", aster_text(DEMO_RESOURCE), NULL, &triggers, error);
     }
     if (status == ASTER_OK) {
         status = aster_demo_store_connect(database, &db, error);
