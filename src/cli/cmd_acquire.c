@@ -113,7 +113,7 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
         aster_ttl_check(arguments->ttl_ms, &limits, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }
-    int code = aster_store_open(cli, ASTER_STORE_CREATE, false, &store, &serializer);
+    int code = aster_store_open(cli, ASTER_STORE_CREATE, &store, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code;
     }
@@ -134,7 +134,8 @@ const struct aster_command aster_command_acquire = {
     .operands_max = 1,
     .details = "Nothing renews it: it is over after its ttl. To hold a lease while a command runs, use `aster run`.\n"
                "The same holder name is no permission: who acquires twice is refused the second time (see --own).",
-    .example = "eval \"$(aster acquire nightly-report --ttl 10m --export)\"; ...; aster release",
+    .example = "lease=$(aster acquire nightly-report --ttl 10m --export) && eval \"$lease\" && { ./report.sh; aster "
+               "release; }",
     .options = options,
     .defaults = &defaults,
     .arguments_size = sizeof defaults,

@@ -136,7 +136,7 @@ static void check_store(struct doctor *doctor, const struct aster_cli *cli)
         return;
     }
     int64_t start_ns = aster_clock_now_ns(aster_clock_system());
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, NULL, &serializer);
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
     if (code != ASTER_EXIT_OK) {
         report(doctor, LEVEL_FAIL, "store", "%s cannot be opened; the line on stderr says why", name.text);
         return;

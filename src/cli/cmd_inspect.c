@@ -15,7 +15,7 @@ static int run(const struct aster_cli *cli, const void *arguments, int argc, cha
     if (aster_resource_check(aster_text(argv[0]), &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, NULL, &serializer);
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code;
     }

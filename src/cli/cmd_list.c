@@ -71,7 +71,7 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     const struct arguments *arguments = user;
     struct aster_serializer *serializer = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, NULL, &serializer);
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code;
     }

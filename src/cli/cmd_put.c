@@ -78,7 +78,7 @@ static int put(const struct aster_cli *cli, const struct arguments *arguments, c
     struct aster_reply reply = ASTER_REPLY_INIT;
     struct aster_error error = ASTER_ERROR_INIT;
     int64_t revision = 0;
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, NULL, &serializer);
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code;
     }

@@ -23,7 +23,7 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     struct aster_operation operation = ASTER_OPERATION_INIT;
     int code = aster_carried_resolve(cli, argc > 0 ? argv[0] : NULL, &arguments->carried, &carried);
     if (code == ASTER_EXIT_OK) {
-        code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, NULL, &serializer);
+        code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
     }
     if (code != ASTER_EXIT_OK) {
         return code;

@@ -26,7 +26,7 @@ static int revoke(const struct aster_cli *cli, struct aster_bytes resource, stru
     struct aster_serializer *serializer = NULL;
     struct aster_reply reply = ASTER_REPLY_INIT;
     struct aster_error error = ASTER_ERROR_INIT;
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, NULL, &serializer);
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code;
     }

@@ -40,7 +40,7 @@ static int apply(const struct aster_cli *cli, const struct arguments *arguments,
     struct aster_store_name name;
     struct aster_serializer *serializer = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
-    int code = aster_store_open(cli, ASTER_STORE_CREATE, false, &name, &serializer);
+    int code = aster_store_open(cli, ASTER_STORE_CREATE, &name, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code;
     }
@@ -59,7 +59,7 @@ static int verify(const struct aster_cli *cli, const struct arguments *arguments
     struct aster_serializer *serializer = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
     struct aster_schema_report report = {0};
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, &name, &serializer);
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, &name, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code; /* opening checks the version of the tables */
     }

@@ -21,9 +21,8 @@ const struct aster_command *const aster_commands[] = {
 
 const struct aster_option aster_common_options[] = {
     {"store", 0, ASTER_OPTION_TEXT, "STORE",
-     "where leases live: sqlite:PATH or mem: (default: ASTER_STORE, else a file "
-     "of yours)",
-     offsetof(struct aster_cli, store), NULL},
+     "where leases live: sqlite:PATH (default: ASTER_STORE, else a file of yours)", offsetof(struct aster_cli, store),
+     NULL},
     {"json", 0, ASTER_OPTION_FLAG, NULL, "print JSON", offsetof(struct aster_cli, json), NULL},
     {"help", 'h', ASTER_OPTION_FLAG, NULL, "print this help", offsetof(struct aster_cli, help), NULL},
     ASTER_OPTION_END,

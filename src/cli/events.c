@@ -106,7 +106,7 @@ int aster_events_print(const struct aster_cli *cli, const char *resource, int64_
     if (resource != NULL && aster_resource_check(query.resource, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, false, NULL, &serializer);
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code;
     }

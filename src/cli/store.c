@@ -21,6 +21,14 @@ static aster_status set_path(struct aster_store_name *name, const char *path, st
     if (path[0] == '\0') {
         return aster_error_set(error, ASTER_ERR_INVALID, "sqlite: names no file: write sqlite:PATH");
     }
+    if (strcmp(path, ":memory:") == 0) {
+        return aster_error_set(
+            error, ASTER_ERR_INVALID,
+            "sqlite::memory: is private to one process, so it would exclude nobody: write sqlite:PATH");
+    }
+    if (begins(path, "file:")) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "sqlite: takes a path, not a file: URI: write sqlite:PATH");
+    }
     if (path[0] != '/') {
         if (getcwd(directory, sizeof directory - 1) == NULL) {
             return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot tell the current directory");
@@ -79,8 +87,9 @@ aster_status aster_store_resolve(const char *store, struct aster_store_name *nam
                                (int)strcspn(store, ":"), store);
     }
     char shown[ASTER_PRINTABLE_MAX];
-    return aster_error_set(error, ASTER_ERR_INVALID,
-                           "\"%s\" is no store: write sqlite:PATH or mem:", aster_printable(aster_text(store), shown));
+    aster_printable(aster_text(store), shown);
+    return aster_error_set(error, ASTER_ERR_INVALID, "\"%s\" is no store: write sqlite:%s for a file of that name",
+                           shown, shown);
 }
 
 /* mkdir -p with mode 0700, for the default store only: a directory that the user names must be there. */
@@ -122,23 +131,24 @@ static aster_status open_sqlite(const struct aster_store_name *name, enum aster_
     return aster_sqlite_open(name->path, &options, serializer, error);
 }
 
-int aster_store_open(const struct aster_cli *cli, enum aster_store_mode mode, bool own_process,
-                     struct aster_store_name *name, struct aster_serializer **serializer)
+aster_status aster_store_open_quietly(const char *store, enum aster_store_mode mode, struct aster_store_name *name,
+                                      struct aster_serializer **serializer, struct aster_error *error)
 {
-    struct aster_error error = ASTER_ERROR_INIT;
     struct aster_store_name local;
     name = name != NULL ? name : &local;
-    aster_status status = aster_store_resolve(cli->store, name, &error);
-    if (status == ASTER_OK && name->kind == ASTER_STORE_MEMORY && !own_process) {
-        status =
-            aster_error_set(&error, ASTER_ERR_INVALID,
-                            "mem: ends with the process, so nothing would be left of this: use --store sqlite:PATH");
+    aster_status status = aster_store_resolve(store, name, error);
+    if (status == ASTER_OK && name->kind == ASTER_STORE_MEMORY) {
+        status = aster_error_set(error, ASTER_ERR_INVALID,
+                                 "mem: is private to one process, so it would exclude nobody: use --store sqlite:PATH");
     }
-    if (status == ASTER_OK) {
-        status = name->kind == ASTER_STORE_MEMORY ? aster_memory_open(NULL, serializer, &error)
-                                                  : open_sqlite(name, mode, serializer, &error);
-    }
-    if (status == ASTER_OK) {
+    return status == ASTER_OK ? open_sqlite(name, mode, serializer, error) : status;
+}
+
+int aster_store_open(const struct aster_cli *cli, enum aster_store_mode mode, struct aster_store_name *name,
+                     struct aster_serializer **serializer)
+{
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (aster_store_open_quietly(cli->store, mode, name, serializer, &error) == ASTER_OK) {
         return ASTER_EXIT_OK;
     }
     int code = aster_cli_fail(cli, &error);

@@ -27,9 +27,13 @@ enum aster_store_mode {
     ASTER_STORE_CREATE
 };
 
-/* Resolve and open; says on stderr what is wrong. Returns an exit status; *serializer is the caller's to destroy. A
- * command that ends with its own process cannot use mem:, so it is refused unless `own_process`. `name` optional. */
-int aster_store_open(const struct aster_cli *cli, enum aster_store_mode mode, bool own_process,
-                     struct aster_store_name *name, struct aster_serializer **serializer);
+/* Resolve and open; says on stderr what is wrong. Returns an exit status; *serializer is the caller's to destroy. mem:
+ * is refused: every command is a process of its own, so it would exclude nobody. `name` optional. */
+int aster_store_open(const struct aster_cli *cli, enum aster_store_mode mode, struct aster_store_name *name,
+                     struct aster_serializer **serializer);
+
+/* The same without a word on stderr. */
+aster_status aster_store_open_quietly(const char *store, enum aster_store_mode mode, struct aster_store_name *name,
+                                      struct aster_serializer **serializer, struct aster_error *error);
 
 #endif

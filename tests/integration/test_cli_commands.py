@@ -61,6 +61,21 @@ def test_an_export_can_be_evaluated_whatever_the_name(world):
     assert world.inspect(name)["epoch"] == 2
 
 
+def test_the_example_of_acquire_runs_nothing_without_the_lease(world):
+    example = world.aster("acquire", "--help").out.splitlines()[-1].strip()
+    with open(world.path("report.sh"), "w") as file:
+        file.write("#!/bin/sh\necho $ASTER_EPOCH >>ran\n")
+    os.chmod(world.path("report.sh"), 0o700)
+    environment = dict(world.environment, PATH=os.path.dirname(ASTER) + ":" + os.environ["PATH"])
+    example_exits = lambda: subprocess.run(["sh", "-c", example], env=environment, cwd=world.directory,
+                                           capture_output=True).returncode
+    world.aster("acquire", "nightly-report", "--holder", "w1")
+    assert example_exits() == 75 and not os.path.exists(world.path("ran"))
+    world.aster("release", "nightly-report", "--holder", "w1", "--epoch", "1")
+    assert example_exits() == 0 and open(world.path("ran")).read() == "3\n"
+    assert world.inspect("nightly-report")["held"] is False
+
+
 def test_values_come_back_byte_for_byte_and_only_under_the_fence(world):
     value = bytes(range(256)) * 256
     assert len(value) == 65536
@@ -123,8 +138,13 @@ def test_wrong_command_lines_exit_64_with_one_line(world):
 def test_stores_that_cannot_be_used_exit_78_or_74(world):
     for store in ("postgresql://db/x", "aster://host:1", "bogus", "sqlite:"):
         world.aster("list", "--store", store, code=78)
-    assert "mem:" in world.aster("acquire", "r", "--store", "mem:", code=78).err
-    assert world.aster("run", "r", "--store", "mem:", "--", "true").err == ""
+    assert "sqlite:x.db" in world.aster("list", "--store", "x.db", code=78).err
+    for store in ("mem:", "sqlite::memory:"):
+        for command in (["acquire", "r"], ["run", "r", "--", "touch", world.path("ran")]):
+            said = world.aster(*command[:2], "--store", store, *command[2:], code=78).err
+            assert "exclude nobody" in said and "sqlite:PATH" in said, said
+    world.aster("acquire", "r", "--store", "sqlite:file:x.db", code=78)
+    assert not os.path.exists(world.path("ran")) and os.listdir(world.directory) == []
     assert "aster run" in world.aster("inspect", "r", code=74).err
     assert not os.path.exists(world.database), "reading made a store"
     with open(world.database, "w") as file:

@@ -218,7 +218,7 @@ static int with_store(const struct aster_cli *cli, struct aster_run *run)
     struct aster_runtime *runtime = NULL;
     struct aster_runtime_options runtime_options = ASTER_RUNTIME_OPTIONS_INIT;
     bool interrupted = false;
-    int code = aster_store_open(cli, ASTER_STORE_CREATE, true, &name, &serializer);
+    int code = aster_store_open(cli, ASTER_STORE_CREATE, &name, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code;
     }
