@@ -101,6 +101,7 @@ struct aster_runtime {
     struct aster_lease *dead; /* freed once the mutex is unlocked */
     uint64_t random[2];
     bool stopping;
+    bool orphaned; /* destroyed by its user; the last handle that a serializer still owes an answer frees it */
 
     struct aster_sleeper sleeper; /* not with a virtual clock */
     int64_t sleeping_until_ns;

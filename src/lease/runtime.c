@@ -97,10 +97,21 @@ static bool must_wake(struct aster_runtime *runtime)
     return true;
 }
 
+static void release_memory(struct aster_runtime *runtime)
+{
+    pthread_cond_destroy(&runtime->called);
+    pthread_cond_destroy(&runtime->callbacks_changed);
+    pthread_mutex_destroy(&runtime->mutex);
+    free(runtime->timers);
+    free(runtime);
+}
+
+/* An orphan is not looked at again once it is unlocked: another thread may free it. */
 static void unlock(struct aster_runtime *runtime, struct outbox *outbox, struct aster_lease *dead)
 {
     bool wake = must_wake(runtime);
-    bool is_virtual = runtime->is_virtual; /* without a lease of ours left, the runtime may be gone after the unlock */
+    bool drain = runtime->is_virtual && !runtime->orphaned;
+    bool last = runtime->orphaned && runtime->handles == 0;
     pthread_mutex_unlock(&runtime->mutex);
     if (wake) {
         aster_sleeper_wake(&runtime->sleeper);
@@ -112,12 +123,15 @@ static void unlock(struct aster_runtime *runtime, struct outbox *outbox, struct 
         give_back_all(runtime, outbox);
     }
     free_dead(dead);
-    if (is_virtual) {
+    if (drain) {
         pthread_mutex_lock(&runtime->mutex);
         lease_dispatcher_drain(runtime);
         dead = take_dead(runtime);
         pthread_mutex_unlock(&runtime->mutex);
         free_dead(dead);
+    }
+    if (last) {
+        release_memory(runtime);
     }
 }
 
@@ -268,15 +282,6 @@ static struct aster_runtime *allocate(const struct aster_runtime_options *option
     return runtime;
 }
 
-static void release_memory(struct aster_runtime *runtime)
-{
-    pthread_cond_destroy(&runtime->called);
-    pthread_cond_destroy(&runtime->callbacks_changed);
-    pthread_mutex_destroy(&runtime->mutex);
-    free(runtime->timers);
-    free(runtime);
-}
-
 aster_status aster_runtime_create(const struct aster_runtime_options *options, struct aster_runtime **runtime,
                                   struct aster_error *error)
 {
@@ -319,14 +324,15 @@ void aster_runtime_destroy(struct aster_runtime *runtime)
     } else {
         stop_threads(runtime, true, true);
         aster_sleeper_fini(&runtime->sleeper);
-        lease_runtime_lock(runtime); /* callbacks of destroyed handles that nobody will get */
-        lease_dispatcher_drain(runtime);
-        lease_runtime_unlock(runtime, NULL);
     }
-    if (aster_runtime_handles(runtime) > 0) {
-        return; /* a serializer still owes an answer, which will look here: leak rather than crash */
+    lease_runtime_lock(runtime);
+    lease_dispatcher_drain(runtime); /* destroyed handles get no call, but give their references back */
+    runtime->stopping = true;
+    runtime->orphaned = true;
+    while (runtime->timer_count > 0) {
+        lease_timer_set(runtime->timers[0], NEVER);
     }
-    release_memory(runtime);
+    lease_runtime_unlock(runtime, NULL); /* frees it, unless a serializer still owes an answer */
 }
 
 size_t aster_runtime_handles(const struct aster_runtime *runtime)

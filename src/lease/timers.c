@@ -70,7 +70,7 @@ static void remove_timer(struct aster_lease *lease)
 void lease_timer_set(struct aster_lease *lease, int64_t next_ns)
 {
     struct aster_runtime *runtime = lease->runtime;
-    if (next_ns == NEVER) {
+    if (next_ns == NEVER || runtime->orphaned) { /* nobody would run it */
         if (lease->timer_slot != 0) {
             remove_timer(lease);
         }

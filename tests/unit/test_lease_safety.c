@@ -1,6 +1,6 @@
-/* Safety under random schedules: three machines with drifting clocks, stalls and leaps of time, and a network that
- * loses, delays, repeats and reorders, contend for one resource. Nobody revokes, so: whenever a handle supplies a
- * fence, the serializer holds the row for it at that very instant, and takes a write under it. */
+/* Safety under random schedules: three machines with drifting clocks, stalls and leaps of time contend for one resource
+ * over a network that loses, delays, repeats and reorders. Nobody revokes, so: whenever a handle supplies a fence, the
+ * serializer holds the row for it at that very instant, and takes a write under it. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -235,11 +235,8 @@ static void a_supplied_fence_is_one_that_the_serializer_takes_at_that_instant(vo
     assert_true(ended[ASTER_LEASE_LOST] > SCHEDULES / 2);
     assert_true(ended[ASTER_LEASE_RELEASED] > SCHEDULES / 2);
     assert_true(ended[ASTER_LEASE_NOT_GRANTED] > SCHEDULES / 2);
-    print_message("%" PRId64 " grants, %" PRId64 " takeovers, %" PRId64
-                  " fences supplied and taken; ended LOST %" PRId64 ", FENCED %" PRId64 ", RELEASED %" PRId64
-                  ", NOT_GRANTED %" PRId64 "\n",
-                  total_grants, total_takeovers, total_supplied, ended[ASTER_LEASE_LOST], ended[ASTER_LEASE_FENCED],
-                  ended[ASTER_LEASE_RELEASED], ended[ASTER_LEASE_NOT_GRANTED]);
+    print_message("%" PRId64 " grants, %" PRId64 " takeovers, %" PRId64 " fences supplied and taken\n", total_grants,
+                  total_takeovers, total_supplied);
 }
 
 int main(void)

@@ -25,7 +25,8 @@ struct aster_runtime_options {
 ASTER_API aster_status aster_runtime_create(const struct aster_runtime_options *options, struct aster_runtime **runtime,
                                             struct aster_error *error);
 
-/* Every handle must have been destroyed. Stops the threads. NULL is legal. */
+/* Every handle must have been destroyed. Stops the threads; does not wait for serializers: a handle to which one still
+ * owes an answer is freed when that comes. Not from inside a callback. NULL is legal. */
 ASTER_API void aster_runtime_destroy(struct aster_runtime *runtime);
 
 /* Handles alive, including those whose memory waits for a serializer's answer. For leak checks. */
