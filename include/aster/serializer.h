@@ -57,7 +57,8 @@ ASTER_API aster_status aster_serializer_call(struct aster_serializer *serializer
 typedef aster_status (*aster_mutation)(void *tx, void *user);
 
 /* Check the fence and the writer, and run `mutation`, in one atomic step. ASTER_OK: look at verdict->reason; NONE
- * means the mutation ran and is committed, anything else means it did not run. `writer` is the identity that the
+ * means the mutation ran and is committed, anything else means it did not run. A NULL fence, as aster_lease_fence()
+ * gives it to a holder that must not act, is NO_FENCE. `writer` is the identity that the
  * caller has authenticated. A rejection is written to the audit history.
  * Errors: what the mutation returned; ASTER_ERR_UNSUPPORTED when this serializer has no fenced write;
  * ASTER_ERR_REENTRANT; ASTER_ERR_BUSY; ASTER_ERR_IO, ASTER_ERR_INDETERMINATE at commit. */
@@ -72,7 +73,8 @@ ASTER_API aster_status aster_inspect(struct aster_serializer *serializer, struct
 ASTER_API aster_status aster_revoke(struct aster_serializer *serializer, struct aster_bytes resource,
                                     struct aster_bytes authority, int64_t expected_epoch, struct aster_reply *reply,
                                     struct aster_error *error);
-/* Store the fenced value of a resource (at most 64 KiB) if the fence rule passes and the revision is equal. */
+/* Store the fenced value of a resource (at most 64 KiB) if the fence rule passes and the revision is equal.
+ * Errors: ASTER_ERR_INVALID also for a NULL fence, see aster_lease_fence(). */
 ASTER_API aster_status aster_put(struct aster_serializer *serializer, const struct aster_fence *fence,
                                  struct aster_bytes writer, int64_t expected_value_revision, struct aster_bytes value,
                                  struct aster_reply *reply, struct aster_error *error);

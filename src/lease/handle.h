@@ -143,8 +143,9 @@ aster_status lease_runtime_default(struct aster_runtime **runtime, struct aster_
 void lease_runtime_lock(struct aster_runtime *runtime);
 /* Unlock, then send what is in the outbox (may be NULL), free the dead and, with a virtual clock, run callbacks. */
 void lease_runtime_unlock(struct aster_runtime *runtime, struct outbox *outbox);
-/* The same on a serializer's thread, which must not be the one to give up the last reference to its serializer. */
-void lease_runtime_unlock_in_answer(struct aster_runtime *runtime, struct outbox *outbox);
+/* The same, but leave the dead to the dispatcher: for serializers' threads and for the renewing one. Giving up the last
+ * reference to a serializer waits for its threads to end, which neither of them may. */
+void lease_runtime_unlock_leaving_dead(struct aster_runtime *runtime, struct outbox *outbox);
 void lease_runtime_random_id(struct aster_runtime *runtime, unsigned char id[ASTER_REQUEST_ID_SIZE]);
 int64_t lease_runtime_jitter(struct aster_runtime *runtime, int64_t value); /* +- a quarter */
 

@@ -45,7 +45,7 @@ static void on_answer(struct aster_request *request, aster_status status, const 
         lease_renew_answer(lease, status, decision, error);
     }
     lease_unref(lease);
-    lease_runtime_unlock_in_answer(runtime, &outbox);
+    lease_runtime_unlock_leaving_dead(runtime, &outbox);
 }
 
 void lease_request_send(struct aster_lease *lease, struct lease_request *request, int64_t deadline_ns,

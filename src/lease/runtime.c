@@ -66,7 +66,7 @@ static void give_back_all(struct aster_runtime *runtime, struct outbox *outbox)
         for (size_t i = 0; i < outbox->give_back_count; i++) {
             lease_unref(outbox->give_back[i]->lease);
         }
-        lease_runtime_unlock(runtime, NULL);
+        lease_runtime_unlock_leaving_dead(runtime, NULL);
     }
 }
 
@@ -140,7 +140,7 @@ void lease_runtime_unlock(struct aster_runtime *runtime, struct outbox *outbox)
     unlock(runtime, outbox, take_dead(runtime));
 }
 
-void lease_runtime_unlock_in_answer(struct aster_runtime *runtime, struct outbox *outbox)
+void lease_runtime_unlock_leaving_dead(struct aster_runtime *runtime, struct outbox *outbox)
 {
     bool has_threads = !runtime->is_virtual && !runtime->stopping;
     if (has_threads && runtime->dead != NULL) {
@@ -195,7 +195,7 @@ static int64_t step(struct aster_runtime *runtime)
         bool more = outbox_is_full(&outbox);
         int64_t next_ns = runtime->timer_count > 0 ? runtime->timers[0]->next_ns : NEVER;
         runtime->sleeping_until_ns = next_ns;
-        lease_runtime_unlock(runtime, &outbox);
+        lease_runtime_unlock_leaving_dead(runtime, &outbox);
         if (!more) {
             return next_ns;
         }
@@ -221,7 +221,7 @@ static void *renewer_main(void *argument)
         int64_t next_ns = step(runtime);
         lease_runtime_lock(runtime);
         bool stopping = runtime->stopping;
-        lease_runtime_unlock(runtime, NULL);
+        lease_runtime_unlock_leaving_dead(runtime, NULL);
         if (stopping) {
             return NULL;
         }

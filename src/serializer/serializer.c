@@ -205,6 +205,10 @@ aster_status aster_mutate_fenced(struct aster_serializer *serializer, const stru
     if (serializer->ops.mutate_fenced == NULL) {
         return unsupported(serializer, "a fenced write", error);
     }
+    if (fence == NULL) { /* what aster_lease_fence() gives to a holder that must not act */
+        *verdict = (struct aster_verdict){ASTER_REASON_NO_FENCE, 0, 0};
+        return ASTER_OK;
+    }
     struct guarded guarded = {serializer, mutation, user};
     return serializer->ops.mutate_fenced(serializer->self, fence, writer, run_guarded, &guarded, verdict, error);
 }

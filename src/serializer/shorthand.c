@@ -1,5 +1,7 @@
 #include "aster/serializer.h"
 
+#include "base/error.h"
+
 aster_status aster_inspect(struct aster_serializer *serializer, struct aster_bytes resource, struct aster_reply *reply,
                            struct aster_error *error)
 {
@@ -28,6 +30,10 @@ aster_status aster_put(struct aster_serializer *serializer, const struct aster_f
                        int64_t expected_value_revision, struct aster_bytes value, struct aster_reply *reply,
                        struct aster_error *error)
 {
+    if (fence == NULL) {
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "no fence was given: the lease is not held, or not any more; acquire it first");
+    }
     struct aster_operation operation = ASTER_OPERATION_INIT;
     operation.kind = ASTER_OP_PUT;
     operation.resource = fence->resource;

@@ -222,9 +222,35 @@ static void a_blocked_write_stalls_only_its_own_stripe(void **state)
     aster_serializer_destroy(gate.serializer);
 }
 
+static aster_status count_run(void *tx, void *user)
+{
+    (void)tx;
+    ++*(int *)user;
+    return ASTER_OK;
+}
+
+/* aster_lease_fence() gives NULL to a holder that must not act; handing it on is the obvious thing to do. */
+static void without_a_fence_nothing_runs_and_nothing_crashes(void **state)
+{
+    (void)state;
+    struct aster_serializer *serializer = NULL;
+    int runs = 0;
+    struct aster_verdict verdict = ASTER_VERDICT_INIT;
+    struct aster_reply reply = ASTER_REPLY_INIT;
+    assert_int_equal(aster_memory_open(NULL, &serializer, NULL), ASTER_OK);
+    assert_int_equal(aster_mutate_fenced(serializer, NULL, aster_text("A"), count_run, &runs, &verdict, NULL),
+                     ASTER_OK);
+    assert_int_equal(verdict.reason, ASTER_REASON_NO_FENCE);
+    assert_int_equal(runs, 0);
+    assert_int_equal(aster_put(serializer, NULL, aster_text("A"), 0, aster_text("x"), &reply, NULL), ASTER_ERR_INVALID);
+    aster_reply_fini(&reply);
+    aster_serializer_destroy(serializer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_fence_nothing_runs_and_nothing_crashes),
         cmocka_unit_test(names_that_are_no_names_are_invalid_and_never_run),
         cmocka_unit_test(everything_is_refused_from_inside_and_works_again_afterwards),
         cmocka_unit_test(another_serializer_may_be_written_from_inside),

@@ -21,7 +21,8 @@ void aster_turns_fini(struct aster_turns *turns)
 static bool may_take(const struct aster_turns *turns, enum aster_writer writer)
 {
     enum aster_writer other = writer == ASTER_WRITER_WORKER ? ASTER_WRITER_MUTATION : ASTER_WRITER_WORKER;
-    return !turns->taken && (turns->next == writer || turns->waiting[other] == 0);
+    bool other_waits = turns->waiting[other] > 0 || (other == ASTER_WRITER_WORKER && turns->worker_wants);
+    return !turns->taken && (turns->next == writer || !other_waits);
 }
 
 bool aster_turns_take(struct aster_turns *turns, enum aster_writer writer, int64_t wait_ns)
@@ -38,6 +39,9 @@ bool aster_turns_take(struct aster_turns *turns, enum aster_writer writer, int64
     }
     turns->waiting[writer]--;
     bool granted = may_take(turns, writer);
+    if (writer == ASTER_WRITER_WORKER) {
+        turns->worker_wants = !granted;
+    }
     if (granted) {
         turns->taken = true;
     } else {
@@ -52,6 +56,14 @@ void aster_turns_give(struct aster_turns *turns, enum aster_writer writer)
     pthread_mutex_lock(&turns->mutex);
     turns->taken = false;
     turns->next = writer == ASTER_WRITER_WORKER ? ASTER_WRITER_MUTATION : ASTER_WRITER_WORKER;
+    pthread_cond_broadcast(&turns->changed);
+    pthread_mutex_unlock(&turns->mutex);
+}
+
+void aster_turns_withdraw(struct aster_turns *turns)
+{
+    pthread_mutex_lock(&turns->mutex);
+    turns->worker_wants = false;
     pthread_cond_broadcast(&turns->changed);
     pthread_mutex_unlock(&turns->mutex);
 }

@@ -14,14 +14,18 @@ struct aster_turns {
     pthread_cond_t changed;
     bool taken;
     int waiting[ASTER_WRITER_COUNT];
+    bool worker_wants;      /* the worker did not get its turn in time and comes back for it: a turn is kept for it */
     enum aster_writer next; /* who goes first when both wait */
 };
 
 void aster_turns_init(struct aster_turns *turns);
 void aster_turns_fini(struct aster_turns *turns);
 
-/* Take the turn within `wait_ns`, or return false. */
+/* Take the turn within `wait_ns`, or return false. Not getting it keeps the worker's place until it takes the turn or
+ * withdraws: between its attempts it answers reads, and fenced writes must not overtake it meanwhile. */
 bool aster_turns_take(struct aster_turns *turns, enum aster_writer writer, int64_t wait_ns);
 void aster_turns_give(struct aster_turns *turns, enum aster_writer writer);
+/* The worker has nothing to write any more. */
+void aster_turns_withdraw(struct aster_turns *turns);
 
 #endif

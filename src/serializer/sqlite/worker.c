@@ -21,6 +21,7 @@ struct aster_worker {
     struct aster_batch *batch;
     pthread_t thread;
     int failed_attempts; /* the thread's: to get the write lock */
+    bool turn_missed;    /* the thread's: a fenced write of this process was in the way, and a turn is kept */
 
     pthread_mutex_t mutex; /* all below */
     pthread_cond_t work;
@@ -278,7 +279,8 @@ static void pause_before_retry(struct aster_worker *worker)
 /* Take the turn and the write lock without waiting for other processes: the thread has reads to answer meanwhile. */
 static aster_status begin(struct aster_worker *worker, bool synced, struct aster_error *error)
 {
-    if (!aster_turns_take(&worker->store->turns, ASTER_WRITER_WORKER, TURN_WAIT_NS)) {
+    worker->turn_missed = !aster_turns_take(&worker->store->turns, ASTER_WRITER_WORKER, TURN_WAIT_NS);
+    if (worker->turn_missed) {
         return aster_error_set(error, ASTER_ERR_BUSY,
                                "a fenced write of this process has run for more than %lld ms: nothing was applied; "
                                "retry, and keep mutations short",
@@ -334,15 +336,27 @@ static bool wait_for_work(struct aster_worker *worker)
     return work;
 }
 
+static bool has_writes(struct aster_worker *worker)
+{
+    pthread_mutex_lock(&worker->mutex);
+    bool writes = worker->renewals.first != NULL || worker->changes.first != NULL;
+    pthread_mutex_unlock(&worker->mutex);
+    return writes;
+}
+
 static void *work(void *user)
 {
     struct aster_worker *worker = user;
     while (wait_for_work(worker)) {
         serve_reads(worker);
-        if (!serve_writes(worker, &worker->renewals, false) || !serve_writes(worker, &worker->changes, true)) {
+        bool served = serve_writes(worker, &worker->renewals, false) && serve_writes(worker, &worker->changes, true);
+        if (!served && worker->turn_missed && !has_writes(worker)) {
+            aster_turns_withdraw(&worker->store->turns); /* all of them were answered or cancelled meanwhile */
+        } else if (!served && !worker->turn_missed) {
             pause_before_retry(worker);
         }
     }
+    aster_turns_withdraw(&worker->store->turns);
     return NULL;
 }
 
