@@ -1,37 +1,69 @@
 #include "cli/answer.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "cli/output.h"
 
-static void next_steps(const struct aster_cli *cli, const struct aster_decision *decision)
+static bool has_option(const struct aster_cli *cli, const char *name)
+{
+    const struct aster_option *option = aster_command_find(cli->command)->options;
+    while (option->name != NULL && strcmp(option->name, name) != 0) {
+        option++;
+    }
+    return option->name != NULL;
+}
+
+static void print_paste(const char *purpose, const char *command, struct aster_bytes resource)
+{
+    fprintf(stderr, "  %-15saster %s ", purpose, command);
+    aster_print_quoted(resource, stderr);
+}
+
+static void paste_for_held(const struct aster_cli *cli, const struct aster_snapshot *row, struct aster_bytes caller)
+{
+    const char *rest = aster_command_find(cli->command)->after_dashes ? " -- ...\n" : "\n";
+    if (has_option(cli, "own") && aster_bytes_equal(caller, row->holder)) {
+        print_paste("it is yours:", cli->command, row->resource);
+        fputs(" --holder ", stderr);
+        aster_print_quoted(caller, stderr);
+        fprintf(stderr, " --own%s", rest);
+    } else if (has_option(cli, "wait")) {
+        print_paste("wait for it:", cli->command, row->resource);
+        fprintf(stderr, " --wait 30s%s", rest);
+    }
+    print_paste("take it away:", "revoke", row->resource);
+    fprintf(stderr, " --epoch %" PRId64 "\n", row->epoch);
+}
+
+static void next_steps(const struct aster_cli *cli, const struct aster_decision *decision, struct aster_bytes caller)
 {
     const struct aster_snapshot *row = &decision->snapshot;
-    int size = (int)row->resource.size;
-    const char *resource = row->resource.data;
     switch (decision->reason) {
     case ASTER_REASON_HELD_BY_OTHER:
-        fprintf(stderr, "wait for it:   aster %s --wait 30s ...\n", cli->command);
-        fprintf(stderr, "take it away:  aster revoke '%.*s' --epoch %" PRId64 "\n", size, resource, row->epoch);
+        paste_for_held(cli, row, caller);
         break;
     case ASTER_REASON_REVISION_MISMATCH:
-        fprintf(stderr, "read it again: aster get '%.*s' (its revision is now %" PRId64 ")\n", size, resource,
-                row->value_revision);
+        print_paste("read it again:", "get", row->resource);
+        fprintf(stderr, " (its revision is now %" PRId64 ")\n", row->value_revision);
         break;
     case ASTER_REASON_EPOCH_MISMATCH:
     case ASTER_REASON_STALE_EPOCH:
+    case ASTER_REASON_FUTURE_EPOCH:
     case ASTER_REASON_NOT_HELD:
     case ASTER_REASON_EXPIRED:
     case ASTER_REASON_NOT_HOLDER:
-        fprintf(stderr, "look again:    aster inspect '%.*s'; aster history '%.*s'\n", size, resource, size, resource);
+        print_paste("what happened:", "history", row->resource);
+        fputs(" --limit 9\n", stderr);
         break;
     default:
         break;
     }
 }
 
-int aster_cli_denied(const struct aster_cli *cli, const struct aster_decision *decision, int code)
+int aster_cli_denied(const struct aster_cli *cli, const struct aster_decision *decision, struct aster_bytes caller,
+                     int code)
 {
     char line[1200];
     aster_decision_describe(decision, line, sizeof line);
@@ -40,8 +72,7 @@ int aster_cli_denied(const struct aster_cli *cli, const struct aster_decision *d
         int failed = aster_json_print(aster_json_decision(decision), JSON_COMPACT, stdout);
         return failed != ASTER_EXIT_OK ? failed : code;
     }
-    aster_print_snapshot(&decision->snapshot, stderr);
-    next_steps(cli, decision);
+    next_steps(cli, decision, caller);
     return code;
 }
 
@@ -55,7 +86,8 @@ int aster_cli_call(const struct aster_cli *cli, struct aster_serializer *seriali
     }
     if (reply->decision.outcome == ASTER_DENIED) {
         bool taken = reply->decision.reason == ASTER_REASON_HELD_BY_OTHER;
-        return aster_cli_denied(cli, &reply->decision, taken ? ASTER_EXIT_NOT_ACQUIRED : ASTER_EXIT_REFUSED);
+        return aster_cli_denied(cli, &reply->decision, operation->caller,
+                                taken ? ASTER_EXIT_NOT_ACQUIRED : ASTER_EXIT_REFUSED);
     }
     return ASTER_EXIT_OK;
 }

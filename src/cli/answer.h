@@ -4,8 +4,10 @@
 
 #include "cli/command.h"
 
-/* A denial: why, the row, and what to do next, on stderr; or JSON on stdout with --json. Returns `code`. */
-int aster_cli_denied(const struct aster_cli *cli, const struct aster_decision *decision, int code);
+/* A denial of what `caller` asked: one line why, and up to two lines to paste next, on stderr; with --json the row as
+ * JSON on stdout instead of those two. Returns `code`. */
+int aster_cli_denied(const struct aster_cli *cli, const struct aster_decision *decision, struct aster_bytes caller,
+                     int code);
 
 /* One call to the serializer. Returns ASTER_EXIT_OK when granted (reply set), otherwise the exit status, having said
  * why on stderr. */

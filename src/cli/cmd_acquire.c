@@ -31,19 +31,11 @@ static const struct aster_option options[] = {
     ASTER_OPTION_END,
 };
 
-/* In single quotes, so that no name can become shell text. */
 static void print_export(const char *name, struct aster_bytes value)
 {
-    const char *bytes = value.data;
-    printf("export %s='", name);
-    for (size_t i = 0; i < value.size; i++) {
-        if (bytes[i] == '\'') {
-            fputs("'\\''", stdout);
-        } else {
-            putchar(bytes[i]);
-        }
-    }
-    puts("'");
+    printf("export %s=", name);
+    aster_print_quoted(value, stdout);
+    putchar('\n');
 }
 
 static int print(const struct aster_cli *cli, const struct arguments *arguments, const struct aster_store_name *store,
@@ -89,7 +81,7 @@ static int acquire(const struct aster_cli *cli, const struct arguments *argument
         return aster_cli_fail(cli, &error);
     }
     if (lease == NULL) {
-        return aster_cli_denied(cli, &reply->decision, ASTER_EXIT_NOT_ACQUIRED);
+        return aster_cli_denied(cli, &reply->decision, holder, ASTER_EXIT_NOT_ACQUIRED);
     }
     aster_lease_destroy(lease); /* stops renewing and releases nothing: the lease is the caller's from here */
     return ASTER_EXIT_OK;

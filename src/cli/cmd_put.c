@@ -89,7 +89,7 @@ static int put(const struct aster_cli *cli, const struct arguments *arguments, c
     if (status != ASTER_OK) {
         code = aster_cli_fail(cli, &error);
     } else if (reply.decision.outcome == ASTER_DENIED) {
-        code = aster_cli_denied(cli, &reply.decision, ASTER_EXIT_REFUSED);
+        code = aster_cli_denied(cli, &reply.decision, fence->holder, ASTER_EXIT_REFUSED);
     } else if (cli->json) {
         code = aster_json_print(aster_json_decision(&reply.decision), JSON_COMPACT, stdout);
     } else {

@@ -33,7 +33,7 @@ static int revoke(const struct aster_cli *cli, struct aster_bytes resource, stru
     if (aster_revoke(serializer, resource, authority, epoch, &reply, &error) != ASTER_OK) {
         code = aster_cli_fail(cli, &error);
     } else if (reply.decision.outcome == ASTER_DENIED) {
-        code = aster_cli_denied(cli, &reply.decision, ASTER_EXIT_REFUSED);
+        code = aster_cli_denied(cli, &reply.decision, authority, ASTER_EXIT_REFUSED);
     } else if (cli->json) {
         code = aster_json_print(aster_json_decision(&reply.decision), JSON_COMPACT, stdout);
     } else {

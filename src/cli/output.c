@@ -48,6 +48,20 @@ const char *aster_text_seconds(int64_t ns, char text[ASTER_TEXT_MAX])
     return text;
 }
 
+void aster_print_quoted(struct aster_bytes text, FILE *out)
+{
+    const char *bytes = text.data;
+    fputc('\'', out);
+    for (size_t i = 0; i < text.size; i++) {
+        if (bytes[i] == '\'') {
+            fputs("'\\''", out);
+        } else {
+            fputc(bytes[i], out);
+        }
+    }
+    fputc('\'', out);
+}
+
 /* Names are valid UTF-8 without control characters, so a terminal can show them as they are. */
 static void field(FILE *out, const char *name, struct aster_bytes value)
 {

@@ -16,6 +16,9 @@ const char *aster_text_since(int64_t unix_ms, char text[ASTER_TEXT_MAX]);
 /* "4.2 s", with one decimal. */
 const char *aster_text_seconds(int64_t ns, char text[ASTER_TEXT_MAX]);
 
+/* In single quotes, so that no name can become shell text. */
+void aster_print_quoted(struct aster_bytes text, FILE *out);
+
 /* Resource, holder, epoch, since, remaining, value revision: one line each. */
 void aster_print_snapshot(const struct aster_snapshot *snapshot, FILE *out);
 

@@ -53,14 +53,30 @@ static void add_owner(struct line *line, const struct aster_snapshot *snapshot)
     add(line, ", remaining %" PRId64 ".%" PRId64 "s", tenths / 10, tenths % 10);
 }
 
-static const char *next_step(enum aster_reason reason)
+/* The epoch that was carried is not the row's. */
+static const char *after_mismatch(const struct aster_decision *decision)
 {
-    switch (reason) {
+    if (decision->carried_epoch > decision->snapshot.epoch) {
+        return "no lease ever had that epoch: check where it comes from";
+    }
+    switch (decision->kind) {
+    case ASTER_OP_RELEASE:
+        return "that lease is over: there is nothing left to release";
+    case ASTER_OP_REVOKE:
+        return "that lease is over: look at the current one before you revoke it";
+    default:
+        return "that lease is over: stop, acquire again and read anew";
+    }
+}
+
+static const char *next_step(const struct aster_decision *decision)
+{
+    switch (decision->reason) {
     case ASTER_REASON_HELD_BY_OTHER:
-        return "wait for it, or ask its holder to release";
+        return "wait until it is released or expires";
     case ASTER_REASON_EPOCH_MISMATCH:
     case ASTER_REASON_STALE_EPOCH:
-        return "a later owner exists or existed: stop, read again and acquire again";
+        return after_mismatch(decision);
     case ASTER_REASON_EXPIRED:
     case ASTER_REASON_NOT_HELD:
         return "acquire again";
@@ -96,7 +112,7 @@ size_t aster_decision_describe(const struct aster_decision *decision, char *text
     if (carries) {
         add(&line, ", carried epoch %" PRId64, decision->carried_epoch);
     }
-    const char *next = decision->outcome == ASTER_GRANTED ? NULL : next_step(decision->reason);
+    const char *next = decision->outcome == ASTER_GRANTED ? NULL : next_step(decision);
     if (next != NULL) {
         add(&line, "; %s", next);
     }

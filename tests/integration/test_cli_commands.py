@@ -31,6 +31,24 @@ def test_the_same_holder_is_refused_too_and_fences_itself_off_with_own(world):
     world.aster("check", "r", "--holder", "w1", "--epoch", "2")
 
 
+def test_a_denial_is_one_line_and_what_can_be_pasted(world):
+    name = "it's $HOME"
+    quoted = "'it'\\''s $HOME'"
+    world.aster("acquire", name, "--holder", "w1")
+    first, *paste = world.aster("run", name, "--", "true", code=75).err.splitlines()
+    assert first.startswith("aster run: HELD_BY_OTHER: " + name), first
+    assert [line.split(":", 1)[1].strip() for line in paste] == [
+        f"aster run {quoted} --wait 30s -- ...", f"aster revoke {quoted} --epoch 1"], paste
+    first, *paste = world.aster("acquire", name, "--holder", "w1", code=75).err.splitlines()
+    assert paste[0].endswith(f"aster acquire {quoted} --holder 'w1' --own"), paste
+    first, *paste = world.aster("renew", name, "--holder", "w1", "--epoch", "9", code=77).err.splitlines()
+    assert "no lease ever had that epoch" in first and len(paste) == 1, (first, paste)
+    shell = dict(world.environment, PATH=os.path.dirname(ASTER) + ":" + os.environ["PATH"])
+    subprocess.run(["sh", "-euc", paste[0].split(":", 1)[1]], env=shell, check=True, capture_output=True)
+    said = world.aster("run", name, "--verbose", "--", "true", code=75).err
+    assert "value revision" in said, said
+
+
 def test_revoke_with_an_epoch_cannot_break_a_newer_holder(world):
     world.aster("acquire", "r", "--holder", "w1")
     world.aster("revoke", "r", "--epoch", "1")

@@ -82,11 +82,34 @@ static void a_denial_says_who_holds_since_when_and_what_to_do(void **state)
     size_t length = aster_decision_describe(&decision, text, sizeof text);
     assert_int_equal(length, strlen(text));
     assert_string_equal(text, "HELD_BY_OTHER: catalog is held by w1, epoch 3, since 2023-11-14T22:13:20Z, remaining "
-                              "4.2s; wait for it, or ask its holder to release");
+                              "4.2s; wait until it is released or expires");
     decision.reason = ASTER_REASON_STALE_EPOCH;
     decision.carried_epoch = 1;
     aster_decision_describe(&decision, text, sizeof text);
-    assert_non_null(strstr(text, "carried epoch 1"));
+    assert_non_null(strstr(text, "carried epoch 1; that lease is over: stop"));
+}
+
+static void an_epoch_mismatch_fits_what_was_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        enum aster_operation_kind kind;
+        int64_t carried_epoch;
+        const char *words;
+    } cases[] = {{ASTER_OP_RENEW, 2, "acquire again"},
+                 {ASTER_OP_RELEASE, 2, "nothing left to release"},
+                 {ASTER_OP_REVOKE, 2, "look at the current one"},
+                 {ASTER_OP_RENEW, 4, "no lease ever had that epoch"},
+                 {ASTER_OP_REVOKE, 4, "no lease ever had that epoch"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct aster_decision decision = decision_about("catalog", "w1");
+        char text[256];
+        decision.reason = ASTER_REASON_EPOCH_MISMATCH;
+        decision.kind = cases[i].kind;
+        decision.carried_epoch = cases[i].carried_epoch;
+        aster_decision_describe(&decision, text, sizeof text);
+        assert_non_null(strstr(text, cases[i].words));
+    }
 }
 
 static void a_description_is_cut_to_the_buffer_and_terminated(void **state)
@@ -113,6 +136,7 @@ int main(void)
         cmocka_unit_test(a_reply_can_be_set_from_itself_and_replaced),
         cmocka_unit_test(a_decision_of_an_older_serializer_is_completed_with_zeroes),
         cmocka_unit_test(a_denial_says_who_holds_since_when_and_what_to_do),
+        cmocka_unit_test(an_epoch_mismatch_fits_what_was_asked),
         cmocka_unit_test(a_description_is_cut_to_the_buffer_and_terminated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

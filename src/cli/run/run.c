@@ -174,7 +174,10 @@ static int not_granted(const struct aster_cli *cli, struct aster_run *run)
     if (aster_lease_wait_acquired(run->lease, 0, &reply, &error) != ASTER_OK) {
         code = aster_cli_fail(cli, &error);
     } else {
-        code = aster_cli_denied(cli, &reply.decision, ASTER_EXIT_NOT_ACQUIRED);
+        if (run->options->verbose) {
+            aster_print_snapshot(&reply.decision.snapshot, stderr);
+        }
+        code = aster_cli_denied(cli, &reply.decision, run->holder, ASTER_EXIT_NOT_ACQUIRED);
     }
     aster_reply_fini(&reply);
     return code;

@@ -144,7 +144,7 @@ static const char *next_step(enum aster_reason reason)
     case ASTER_REASON_NOT_HOLDER:
         return "another identity holds this epoch: acquire the lease and declare the new fence";
     default:
-        return "this writer was replaced: acquire again and read the data anew before writing";
+        return "this writer's lease is over: acquire again and read the data anew before writing";
     }
 }
 
