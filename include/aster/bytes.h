@@ -25,7 +25,7 @@ static inline struct aster_bytes aster_text(const char *text)
     return bytes;
 }
 
-/* Byte-by-byte equality: no normalisation, no case folding (DESIGN: names are compared byte by byte). */
+/* Byte-by-byte equality: no normalisation, no case folding (docs/rules.md: names are compared byte by byte). */
 static inline int aster_bytes_equal(struct aster_bytes a, struct aster_bytes b)
 {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);

@@ -44,8 +44,8 @@ ASTER_API const char *aster_lease_status_name(enum aster_lease_status status);
 /* The same for a reason. Never NULL. Thread-safe. */
 ASTER_API const char *aster_lease_reason_name(enum aster_lease_reason reason);
 
-#define ASTER_LEASE_TTL_DEFAULT_MS 30000  /* DESIGN 4 */
-#define ASTER_LEASE_DRIFT_DEFAULT_PPM 500 /* DESIGN 4; a quartz clock is within 100 ppm, a slewed one within 500 */
+#define ASTER_LEASE_TTL_DEFAULT_MS 30000  /* half a minute without its holder is bearable for most work */
+#define ASTER_LEASE_DRIFT_DEFAULT_PPM 500 /* a quartz clock is within 100 ppm, NTP slews by 500 at most */
 #define ASTER_LEASE_DEFAULT (-1)          /* renew interval: ttl/3; margin: min(1 s, ttl/10) */
 
 /* Called from a dispatcher thread, never from the renewing one: it may be slow, and may call any function here,

@@ -9,12 +9,12 @@
 
 ASTER_BEGIN_DECLS
 
-#define ASTER_RESOURCE_MAX 512           /* bytes of a resource name (DESIGN 1) */
-#define ASTER_IDENTITY_MAX 256           /* bytes of a holder, candidate, writer or authority (DESIGN 1) */
-#define ASTER_VALUE_MAX 65536            /* bytes of a fenced value: 64 KiB (DESIGN 3) */
-#define ASTER_REQUEST_ID_SIZE 16         /* bytes of a request id (DESIGN 3) */
-#define ASTER_TTL_MIN_MS 100             /* default lower bound of a ttl: 100 ms (DESIGN 3) */
-#define ASTER_TTL_MAX_MS 86400000        /* default upper bound of a ttl: 24 h (DESIGN 3) */
+#define ASTER_RESOURCE_MAX 512           /* bytes of a resource name (docs/rules.md) */
+#define ASTER_IDENTITY_MAX 256           /* bytes of a holder, candidate, writer or authority (docs/rules.md) */
+#define ASTER_VALUE_MAX 65536            /* bytes of a fenced value: 64 KiB (docs/rules.md) */
+#define ASTER_REQUEST_ID_SIZE 16         /* bytes of a request id (docs/rules.md) */
+#define ASTER_TTL_MIN_MS 100             /* default lower bound of a ttl: 100 ms (docs/rules.md) */
+#define ASTER_TTL_MAX_MS 86400000        /* default upper bound of a ttl: 24 h (docs/rules.md) */
 #define ASTER_TTL_HARD_MAX_MS 4294967295 /* what a configured bound cannot exceed: 2^32-1 ms, about 49 days */
 
 /* Configurable limits of one serializer. Exceeding one is answered with ASTER_ERR_LIMIT (counts) or
