@@ -34,46 +34,20 @@ static int print_schema(const struct aster_cli *cli, const char *triggers)
     return ASTER_EXIT_OK;
 }
 
-/* Opening the store makes its tables. */
-static int apply(const struct aster_cli *cli, const struct arguments *arguments, const char *triggers)
+/* Say what is protected now: every table, or the one that was asked for. */
+static int report(const struct aster_cli *cli, const struct aster_store_name *name,
+                  const struct aster_schema_target *wanted)
 {
-    struct aster_store_name name;
-    struct aster_serializer *serializer = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
-    int code = aster_store_open(cli, ASTER_STORE_CREATE, &name, &serializer);
-    if (code != ASTER_EXIT_OK) {
-        return code;
-    }
-    aster_serializer_destroy(serializer);
-    const struct aster_schema_target target = {arguments->table, arguments->resource, arguments->row_column};
-    if (triggers != NULL && aster_schema_file_apply(name.path, &target, triggers, &error) != ASTER_OK) {
-        return aster_cli_fail(cli, &error);
-    }
-    printf("applied to %s\n", name.text);
-    return ASTER_EXIT_OK;
-}
-
-static int verify(const struct aster_cli *cli, const struct arguments *arguments)
-{
-    struct aster_store_name name;
-    struct aster_serializer *serializer = NULL;
-    struct aster_error error = ASTER_ERROR_INIT;
-    struct aster_schema_report report = {0};
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, &name, &serializer);
-    if (code != ASTER_EXIT_OK) {
-        return code; /* opening checks the version of the tables */
-    }
-    aster_serializer_destroy(serializer);
-    report.json = cli->json ? json_array() : NULL;
-    const struct aster_schema_target wanted = {arguments->table, arguments->resource, arguments->row_column};
-    aster_status status = aster_schema_file_verify(name.path, &wanted, &report, &error);
-    if (status != ASTER_OK) {
+    struct aster_schema_report report = {.json = cli->json ? json_array() : NULL};
+    if (aster_schema_file_verify(name->path, wanted, &report, &error) != ASTER_OK) {
         json_decref(report.json);
         return aster_cli_fail(cli, &error);
     }
+    int code = ASTER_EXIT_OK;
     if (cli->json) {
         code = aster_json_print(
-            json_pack("{s:s, s:b, s:o}", "store", name.text, "intact", report.broken == 0, "tables", report.json),
+            json_pack("{s:s, s:b, s:o}", "store", name->text, "intact", report.broken == 0, "tables", report.json),
             JSON_COMPACT, stdout);
     } else {
         printf("OK    Aster's tables are of the right version\n");
@@ -83,6 +57,36 @@ static int verify(const struct aster_cli *cli, const struct arguments *arguments
         }
     }
     return code != ASTER_EXIT_OK ? code : report.broken == 0 ? ASTER_EXIT_OK : ASTER_EXIT_FAILED;
+}
+
+/* Opening the store makes its tables. */
+static int apply(const struct aster_cli *cli, const struct aster_schema_target *target, const char *triggers)
+{
+    struct aster_store_name name;
+    struct aster_serializer *serializer = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    int code = aster_store_open(cli, ASTER_STORE_CREATE, &name, &serializer);
+    if (code != ASTER_EXIT_OK) {
+        return code;
+    }
+    aster_serializer_destroy(serializer);
+    if (triggers != NULL && aster_schema_file_apply(name.path, target, triggers, &error) != ASTER_OK) {
+        return aster_cli_fail(cli, &error);
+    }
+    return report(cli, &name, target);
+}
+
+/* Opening the store checks the version of its tables. */
+static int verify(const struct aster_cli *cli, const struct aster_schema_target *wanted)
+{
+    struct aster_store_name name;
+    struct aster_serializer *serializer = NULL;
+    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, &name, &serializer);
+    if (code != ASTER_EXIT_OK) {
+        return code;
+    }
+    aster_serializer_destroy(serializer);
+    return report(cli, &name, wanted);
 }
 
 static int run(const struct aster_cli *cli, const void *user, int argc, char **argv)
@@ -104,13 +108,14 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
                                                              arguments->row_column, &triggers, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }
+    const struct aster_schema_target target = {arguments->table, arguments->resource, arguments->row_column};
     int code;
     if (strcmp(argv[0], "print") == 0) {
         code = print_schema(cli, triggers);
     } else if (strcmp(argv[0], "apply") == 0) {
-        code = apply(cli, arguments, triggers);
+        code = apply(cli, &target, triggers);
     } else if (strcmp(argv[0], "verify") == 0) {
-        code = verify(cli, arguments);
+        code = verify(cli, &target);
     } else {
         code = aster_cli_usage(cli, "a schema can be printed, applied or verified");
     }

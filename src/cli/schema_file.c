@@ -29,6 +29,56 @@ static aster_status open_file(const char *path, int flags, sqlite3 **db, struct 
     return ASTER_OK;
 }
 
+static aster_status check_table_kind(sqlite3 *db, const char *table, struct aster_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    char shown[ASTER_PRINTABLE_MAX];
+    const char *wrong = "is not in the file: create the table first";
+    if (sqlite3_prepare_v2(db,
+                           "SELECT type = 'view', sql LIKE 'CREATE VIRTUAL%' FROM sqlite_schema "
+                           "WHERE type IN ('table', 'view') AND name = ?1 COLLATE NOCASE",
+                           -1, &statement, NULL) != SQLITE_OK) {
+        return fault(db, error);
+    }
+    sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+    if (sqlite3_step(statement) == SQLITE_ROW) {
+        wrong = sqlite3_column_int(statement, 0)   ? "is a view: protect the tables that it reads"
+                : sqlite3_column_int(statement, 1) ? "is a virtual table, which cannot have triggers: protect another"
+                                                   : NULL;
+    }
+    sqlite3_finalize(statement);
+    return wrong == NULL
+               ? ASTER_OK
+               : aster_error_set(error, ASTER_ERR_INVALID, "%s %s", aster_printable(aster_text(table), shown), wrong);
+}
+
+/* SQLite renames a trigger's table, and not the trigger: the guards of a table that was renamed would be replaced, and
+ * leave it without protection, when a new table takes the old name. */
+static aster_status check_names_free(sqlite3 *db, const char *table, struct aster_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    aster_status status = ASTER_OK;
+    if (sqlite3_prepare_v2(db,
+                           "SELECT tbl_name FROM sqlite_schema WHERE type = 'trigger' AND name COLLATE NOCASE IN "
+                           "('aster_guard_insert_' || ?1, 'aster_guard_update_' || ?1, 'aster_guard_delete_' || ?1) "
+                           "AND tbl_name <> ?1 COLLATE NOCASE",
+                           -1, &statement, NULL) != SQLITE_OK) {
+        return fault(db, error);
+    }
+    sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+    if (sqlite3_step(statement) == SQLITE_ROW) {
+        char shown[ASTER_PRINTABLE_MAX];
+        char shown_other[ASTER_PRINTABLE_MAX];
+        const char *other = (const char *)sqlite3_column_text(statement, 0);
+        status = aster_error_set(
+            error, ASTER_ERR_INVALID,
+            "the guards of %s still carry the name of %s, which it had before: protect %s anew first",
+            aster_printable(aster_text(other), shown_other), aster_printable(aster_text(table), shown), shown_other);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
 static aster_status check_column(sqlite3 *db, const struct aster_schema_target *target, struct aster_error *error)
 {
     sqlite3_stmt *statement = NULL;
@@ -52,17 +102,61 @@ static aster_status check_column(sqlite3 *db, const struct aster_schema_target *
                                  aster_printable(aster_text(target->row_column), shown));
 }
 
+static aster_status check_target(sqlite3 *db, const struct aster_schema_target *target, struct aster_error *error)
+{
+    aster_status status = check_table_kind(db, target->table, error);
+    if (status == ASTER_OK) {
+        status = check_names_free(db, target->table, error);
+    }
+    return status == ASTER_OK ? check_column(db, target, error) : status;
+}
+
+/* Also those that are named after an earlier name of the table. sqlite3_free() it; NULL when there is none. */
+static char *drop_guards_text(sqlite3 *db, const char *table)
+{
+    sqlite3_stmt *statement = NULL;
+    char *text = NULL;
+    if (sqlite3_prepare_v2(db,
+                           "SELECT group_concat('DROP TRIGGER \"' || replace(name, '\"', '\"\"') || '\";', ' ') FROM "
+                           "sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE AND name LIKE "
+                           "'aster\\_guard\\_%' ESCAPE '\\'",
+                           -1, &statement, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+        if (sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL) {
+            text = sqlite3_mprintf("%s", sqlite3_column_text(statement, 0));
+        }
+    }
+    sqlite3_finalize(statement);
+    return text;
+}
+
+static aster_status replace_guards(sqlite3 *db, const char *table, const char *sql, struct aster_error *error)
+{
+    aster_status status = ASTER_OK;
+    if (sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK) {
+        return fault(db, error);
+    }
+    char *drop = drop_guards_text(db, table);
+    if ((drop != NULL && sqlite3_exec(db, drop, NULL, NULL, NULL) != SQLITE_OK) ||
+        sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
+        status = fault(db, error);
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    sqlite3_free(drop);
+    return status;
+}
+
 aster_status aster_schema_file_apply(const char *path, const struct aster_schema_target *target, const char *sql,
                                      struct aster_error *error)
 {
     sqlite3 *db = NULL;
     aster_status status = open_file(path, SQLITE_OPEN_READWRITE, &db, error);
     if (status == ASTER_OK) {
-        status = check_column(db, target, error);
+        status = check_target(db, target, error);
     }
-    if (status == ASTER_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) {
-        status = fault(db, error);
-        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    if (status == ASTER_OK) {
+        status = replace_guards(db, target->table, sql, error);
     }
     sqlite3_close(db);
     return status;

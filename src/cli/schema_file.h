@@ -11,8 +11,9 @@ struct aster_schema_target {
     const char *row_column;
 };
 
-/* Run the triggers' SQL in the file, which must have the target's table and column: SQLite would only miss the column
- * at the first write. Errors: ASTER_ERR_INVALID, ASTER_ERR_IO, ASTER_ERR_BUSY. */
+/* Put the triggers' SQL in the place of all guards of the table, in one transaction. The file must have the target's
+ * table and column: SQLite would only miss the column at the first write. Errors: ASTER_ERR_INVALID, ASTER_ERR_IO,
+ * ASTER_ERR_BUSY. */
 aster_status aster_schema_file_apply(const char *path, const struct aster_schema_target *target, const char *sql,
                                      struct aster_error *error);
 

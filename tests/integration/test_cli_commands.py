@@ -277,6 +277,36 @@ def test_a_table_is_protected_row_by_row(world):
     db.close()
 
 
+def test_what_cannot_be_protected_is_refused_by_name(world):
+    import sqlite3
+    db = sqlite3.connect(world.database)
+    db.executescript("CREATE TABLE t(id); CREATE VIEW v AS SELECT 1; CREATE VIRTUAL TABLE f USING fts5(x);")
+    for table, wanted in (("typo", "typo is not in the file"), ("v", "v is a view"), ("f", "f is a virtual table")):
+        said = world.aster("schema", "apply", "sqlite", "--protect", table, "--resource", "r", code=64).err
+        assert wanted in said and said.count("\n") == 1, said
+    assert db.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'").fetchone()[0] == 0
+    db.close()
+
+
+def test_a_renamed_table_is_protected_anew_and_its_old_name_does_not_unprotect_it(world):
+    import sqlite3
+    db = sqlite3.connect(world.database)
+    db.execute("CREATE TABLE t(id)")
+    apply = lambda table, resource, **more: world.aster("schema", "apply", "sqlite", "--protect", table, "--resource",
+                                                        resource, **more)
+    assert "OK    table t is protected by the fence of y" in apply("t", "y").out
+    db.executescript("ALTER TABLE t RENAME TO t2; CREATE TABLE t(id);")
+    assert "the guards of t2" in apply("t", "y", code=64).err
+    assert "OK    table t2 is protected by the fence of x" in apply("t2", "x").out
+    apply("t", "y")
+    assert "FAIL" not in world.aster("schema", "verify", "sqlite").out
+    guards = db.execute("SELECT tbl_name, count(*) FROM sqlite_schema WHERE type = 'trigger' GROUP BY 1").fetchall()
+    assert guards == [("t", 3), ("t2", 3)], guards
+    applied = json.loads(world.aster("schema", "apply", "sqlite", "--json").out)
+    assert applied["intact"] is True and len(applied["tables"]) == 2, applied
+    db.close()
+
+
 def test_output_that_cannot_be_written_is_a_failure(world):
     world.aster("acquire", "r")
     with open("/dev/full", "w") as full:
