@@ -115,6 +115,43 @@ static void the_bytes_of_version_1_are_fixed(void **state)
     assert_memory_equal(data, golden, sizeof golden);
 }
 
+static void the_bytes_of_an_operation_are_fixed_and_every_damaged_byte_is_detected(void **state)
+{
+    (void)state;
+    static const unsigned char golden[] = {1,    1,    3, 0, 0,   0, /* version, acquire, both of its flags */
+                                           9,    0,    0, 0, 0,   0, 0, 0, 0, 0,   0,   0, 0, 0, 0, 1, /* request id */
+                                           0x10, 0x27, 0, 0, 0,   0, 0, 0,                             /* ttl */
+                                           7,    0,    0, 0, 0,   0, 0, 0,                             /* epoch */
+                                           3,    0,    0, 0, 0,   0, 0, 0, /* lease revision */
+                                           0,    0,    0, 0, 0,   0, 0, 0, /* value revision */
+                                           1,    0,    0, 0, 'r', 2, 0, 0, 0, 'm', 'e', 0, 0, 0, 0, 0, 0, 0, 0};
+    struct aster_operation operation = ASTER_OPERATION_INIT;
+    unsigned char data[256];
+    size_t length = 0;
+    struct aster_operation back;
+    operation.kind = ASTER_OP_ACQUIRE;
+    operation.flags = ASTER_OP_TAKE_OVER_OWN | ASTER_OP_EXPIRED_VERDICT;
+    operation.request_id[0] = 9;
+    operation.request_id[15] = 1;
+    operation.ttl_ms = 10000;
+    operation.epoch = 7;
+    operation.lease_revision = 3;
+    operation.resource = aster_text("r");
+    operation.caller = aster_text("me");
+    assert_int_equal(aster_operation_encode(&operation, data, sizeof data, &length, NULL), ASTER_OK);
+    assert_int_equal(length, sizeof golden + 8);
+    assert_memory_equal(data, golden, sizeof golden);
+    for (size_t at = 0; at < length; at++) {
+        for (unsigned flip = 1; flip < 256; flip++) {
+            data[at] ^= (unsigned char)flip;
+            assert_int_equal(aster_operation_decode((struct aster_bytes){data, length}, &back, NULL),
+                             ASTER_ERR_CORRUPT);
+            data[at] ^= (unsigned char)flip;
+        }
+    }
+    assert_int_equal(aster_operation_decode((struct aster_bytes){data, length}, &back, NULL), ASTER_OK);
+}
+
 static void a_newer_version_is_told_apart_from_damage(void **state)
 {
     (void)state;
@@ -141,6 +178,7 @@ int main(void)
         cmocka_unit_test(a_newer_version_is_told_apart_from_damage),
         cmocka_unit_test(a_buffer_that_is_too_small_is_refused),
         cmocka_unit_test(an_operation_comes_back_as_it_was),
+        cmocka_unit_test(the_bytes_of_an_operation_are_fixed_and_every_damaged_byte_is_detected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
