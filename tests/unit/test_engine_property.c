@@ -167,6 +167,23 @@ static void compare(const struct aster_table_result *result, const struct model_
     }
 }
 
+/* A lost reply: the same request again, perhaps after the lease has run out, gets the same decision and changes
+ * nothing. */
+static void repeat(struct aster_table *table, const struct aster_operation *operation, int64_t now_ns,
+                   const struct aster_decision *first)
+{
+    uint64_t before = aster_table_state_hash(table);
+    int64_t epoch = first->epoch;
+    bool takeover = first->takeover;
+    struct aster_table_result again;
+    assert_int_equal(aster_table_apply(table, operation, now_ns, &again, NULL), ASTER_OK);
+    assert_true(again.effect.decision.replayed);
+    assert_int_equal(again.effect.decision.outcome, ASTER_GRANTED);
+    assert_int_equal(again.effect.decision.epoch, epoch);
+    assert_int_equal(again.effect.decision.takeover, takeover);
+    assert_true(aster_table_state_hash(table) == before);
+}
+
 static uint64_t run(uint64_t seed)
 {
     struct aster_table_options options = {{seed, 2}, ASTER_LIMITS_INIT};
@@ -196,6 +213,10 @@ static uint64_t run(uint64_t seed)
             }
         }
         compare(&result, row, reason);
+        bool is_request = choice.kind != ASTER_OP_EXPIRE && choice.kind != ASTER_OP_FORGET;
+        if (reason == ASTER_REASON_NONE && is_request && pick(&seed, 4) == 0) {
+            repeat(table, &operation, now_ns + pick(&seed, 2) * INT64_C(1000000000), &result.effect.decision);
+        }
         assert_true(row->epoch >= epoch_before && row->epoch >= 0);
         struct aster_fence fence = {operation.resource, choice.epoch, operation.caller};
         assert_int_equal(aster_table_fence(table, &fence, operation.caller).reason, judge_fence(row, &choice));
