@@ -210,6 +210,26 @@ static void a_busy_store_within_the_limit_costs_nothing(void **state)
     aster_lease_destroy(a);
 }
 
+/* Row 56: the ttl means what it says. */
+static void the_remaining_time_falls_to_zero_and_the_next_one_is_granted_at_the_ttl(void **state)
+{
+    struct lease_world *world = *state;
+    struct aster_lease *a = lease_world_acquire(world, "A");
+    faulty_serializer_always(world->path, (enum aster_operation_kind)0,
+                             (struct fault){FAULT_FAIL, ASTER_ERR_UNREACHABLE, 0});
+    for (int64_t ms = 0; ms < 8995; ms += 257) {
+        fake_clock_advance_ms(world->clock, ms - lease_world_elapsed_ms(world));
+        assert_int_equal(lease_world_report(a).remaining_ns, (8995 - ms) * 1000000);
+        assert_int_equal(lease_world_row(world).remaining_ns, (10000 - ms) * 1000000);
+    }
+    fake_clock_advance_ms(world->clock, 9999 - lease_world_elapsed_ms(world));
+    assert_int_equal(lease_world_report(a).remaining_ns, 0);
+    assert_int_equal(lease_world_grant_to(world, "B"), -1);
+    fake_clock_advance_ms(world->clock, 1);
+    assert_int_equal(lease_world_grant_to(world, "B"), 2);
+    aster_lease_destroy(a);
+}
+
 /* Row 59: 100,000 pairs of acquire and renew see a sound remaining time. */
 static void the_remaining_time_after_a_renewal_is_never_rounded_to_nothing(void **state)
 {
@@ -245,6 +265,7 @@ int main(void)
         LEASE_TEST(a_fence_is_refused_past_the_limit_although_no_timer_has_run),
         LEASE_TEST(a_closed_serializer_ends_the_lease_as_closed),
         LEASE_TEST(a_busy_store_within_the_limit_costs_nothing),
+        LEASE_TEST(the_remaining_time_falls_to_zero_and_the_next_one_is_granted_at_the_ttl),
         LEASE_TEST(the_remaining_time_after_a_renewal_is_never_rounded_to_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -293,6 +293,35 @@ static void taking_over_ones_own_is_still_meant_after_a_late_grant_was_not_confi
     aster_lease_destroy(b);
 }
 
+static void hear(struct aster_lease *lease, enum aster_lease_status status, void *user)
+{
+    (void)lease;
+    ((int *)user)[status]++;
+}
+
+/* Row 77: the first write meets a conflict, and the second loses to B. */
+static void a_candidate_that_loses_between_two_attempts_never_hears_that_it_holds(void **state)
+{
+    struct lease_world *world = *state;
+    int heard[8] = {0};
+    world->options.on_status = hear;
+    world->options.user = heard;
+    faulty_serializer_always(world->path, ASTER_OP_ACQUIRE, (struct fault){FAULT_FAIL, ASTER_ERR_BUSY, 0});
+    struct aster_lease *a = start(world, "A", 1000);
+    fake_clock_advance_ms(world->clock, 1);
+    assert_int_equal(lease_world_grant_to(world, "B"), 1);
+    faulty_serializer_always(world->path, ASTER_OP_ACQUIRE, (struct fault){FAULT_NONE, 0, 0});
+    fake_clock_advance_ms(world->clock, 1000);
+    assert_int_equal(status_of(a), ASTER_LEASE_NOT_GRANTED);
+    struct aster_reply reply = ASTER_REPLY_INIT;
+    assert_int_equal(aster_lease_wait_acquired(a, 0, &reply, NULL), ASTER_OK);
+    assert_int_equal(reply.decision.reason, ASTER_REASON_HELD_BY_OTHER);
+    aster_reply_fini(&reply);
+    assert_int_equal(heard[ASTER_LEASE_HELD], 0);
+    assert_int_equal(heard[ASTER_LEASE_NOT_GRANTED], 1);
+    aster_lease_destroy(a);
+}
+
 /* Row 23: a store that is stalled for a minute, and one that waits for it. */
 static void a_waiter_is_granted_within_a_poll_after_a_long_stall(void **state)
 {
@@ -348,6 +377,7 @@ int main(void)
         LEASE_TEST(a_cancel_between_a_lost_reply_and_a_busy_store_still_frees_the_row),
         LEASE_TEST_QUEUEING(a_cancel_while_a_late_grant_is_being_confirmed_frees_the_row_at_once),
         LEASE_TEST_QUEUEING(taking_over_ones_own_is_still_meant_after_a_late_grant_was_not_confirmed),
+        LEASE_TEST(a_candidate_that_loses_between_two_attempts_never_hears_that_it_holds),
         LEASE_TEST(a_waiter_is_granted_within_a_poll_after_a_long_stall),
         LEASE_TEST(every_failure_of_an_acquire_leaves_no_handle_behind),
     };
