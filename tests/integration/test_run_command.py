@@ -106,12 +106,14 @@ def test_signals_reach_the_whole_group(world):
         inner = script % (name, name)
         running = world.start("run", "r", "--", "bash", "-c",
                               f"bash -c \"$1\" inner-{name} & exec bash -c \"$1\" outer-{name}", "x", inner)
-        world.pid_in(f"pid-inner-{name}")
+        inner_pid = world.pid_in(f"pid-inner-{name}")
         world.pid_in(f"pid-outer-{name}")
         running.send_signal(getattr(signal, "SIG" + name))
         assert running.wait(10) == 0, running.stderr.read()
         reached = 1 if name in ("INT", "QUIT") else 2  # a shell makes its background jobs ignore these two
         until(lambda: len(open(world.path("got-" + name)).read().splitlines()) == reached)
+        if reached == 1:
+            os.kill(inner_pid, signal.SIGKILL)
 
 
 def test_a_command_can_be_stopped_and_continued_and_keeps_its_lease(world):
