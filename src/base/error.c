@@ -2,6 +2,17 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+/* What to do next follows the last "; "; without one, the end. */
+static const char *last_advice(const char *message)
+{
+    const char *found = message + strlen(message);
+    for (const char *at = strstr(message, "; "); at != NULL; at = strstr(at + 1, "; ")) {
+        found = at;
+    }
+    return found;
+}
 
 static void set_message(struct aster_error *error, aster_status status, int os_error, const char *format, va_list args)
 {
@@ -11,9 +22,13 @@ static void set_message(struct aster_error *error, aster_status status, int os_e
     if (os_error == 0 || length < 0 || (size_t)length >= sizeof error->message) {
         return;
     }
+    char advice[ASTER_ERROR_MESSAGE_MAX];
+    const char *advice_at = last_advice(error->message);
+    snprintf(advice, sizeof advice, "%s", advice_at);
     /* strerrordesc_np is thread-safe and never allocates, unlike strerror. */
     const char *text = strerrordesc_np(os_error);
-    snprintf(error->message + length, sizeof error->message - (size_t)length, ": %s", text != NULL ? text : "unknown");
+    size_t used = (size_t)(advice_at - error->message);
+    snprintf(error->message + used, sizeof error->message - used, ": %s%s", text != NULL ? text : "unknown", advice);
 }
 
 aster_status aster_error_set(struct aster_error *error, aster_status status, const char *format, ...)

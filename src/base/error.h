@@ -9,7 +9,8 @@
 aster_status aster_error_set(struct aster_error *error, aster_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same with the errno of the failing call, whose text is appended. */
+/* The same with the errno of the failing call, whose text is appended, or put before what follows the last "; ": the
+ * cause comes before the advice. */
 aster_status aster_error_set_os(struct aster_error *error, aster_status status, int os_error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -117,10 +117,10 @@ static aster_status open_sqlite(const struct aster_store_name *name, enum aster_
     struct aster_sqlite_options options = ASTER_SQLITE_OPTIONS_INIT;
     options.create = mode == ASTER_STORE_CREATE;
     if (!options.create && access(name->path, F_OK) != 0 && errno == ENOENT) {
-        return aster_error_set_os(error, ASTER_ERR_IO, ENOENT,
-                                  "there is no store %s yet; `aster run` or `aster acquire` makes it, or name one with "
-                                  "--store",
-                                  aster_printable(aster_text(name->path), shown));
+        return aster_error_set(error, ASTER_ERR_IO,
+                               "there is no store %s yet; `aster run` or `aster acquire` makes it, or name one with "
+                               "--store",
+                               aster_printable(aster_text(name->path), shown));
     }
     if (options.create && name->is_default) {
         aster_status status = make_directories(name->path, error);

@@ -13,11 +13,25 @@ aster_status aster_file_create_private(const char *path, bool *created, struct a
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno != EEXIST) {
-        return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot create %s", path);
+        return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot create %s%s", path,
+                                  errno == ENOENT ? "; make its directory first" : "");
     }
     *created = fd >= 0;
     if (fd >= 0) {
         close(fd);
+    }
+    return ASTER_OK;
+}
+
+aster_status aster_file_check_regular(const char *path, struct aster_error *error)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0) {
+        return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot look at %s", path);
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "%s is %s; name a file", path,
+                               S_ISDIR(facts.st_mode) ? "a directory" : "not a regular file");
     }
     return ASTER_OK;
 }

@@ -10,6 +10,9 @@
 /* Create `path`, empty and with mode 0600, if nothing is there; *created tells. Errors: ASTER_ERR_IO. */
 aster_status aster_file_create_private(const char *path, bool *created, struct aster_error *error);
 
+/* Refuse what is there and no regular file: a directory, a device, a pipe. Errors: ASTER_ERR_INVALID, ASTER_ERR_IO. */
+aster_status aster_file_check_regular(const char *path, struct aster_error *error);
+
 /* What makes two paths the same file. Errors: ASTER_ERR_IO. */
 struct aster_file_identity {
     uint64_t device;

@@ -168,7 +168,31 @@ def test_stores_that_cannot_be_used_exit_78_or_74(world):
     with open(world.database, "w") as file:
         file.write("this is no database, but long enough to look like one" * 100)
     said = world.aster("run", "r", "--", "true", code=74).err
-    assert said.count("\n") == 1, said
+    assert said == f"aster run: {world.database} is not a SQLite database; name another file\n", said
+
+
+def test_what_is_no_file_is_refused_by_name(world):
+    os.mkfifo(world.path("pipe"))
+    for path, wanted in ((world.directory, "is a directory"), ("/dev/null", "is not a regular file"),
+                         (world.path("pipe"), "is not a regular file")):
+        for command in (["inspect", "r"], ["acquire", "r"]):
+            said = world.aster(*command, "--store", "sqlite:" + path, code=78).err
+            assert f"{path} {wanted}" in said and said.count("\n") == 1, said
+    said = world.aster("acquire", "r", "--store", "sqlite:" + world.path("no/x.db"), code=74).err
+    assert said.endswith("no/x.db: No such file or directory; make its directory first\n"), said
+
+
+def test_a_store_that_this_user_may_not_write_is_named(world):
+    if os.geteuid() != 0:
+        return  # only root can be somebody else
+    somebody = {"user": 65534, "group": 65534, "extra_groups": []}
+    world.aster("acquire", "r")
+    os.chmod(world.directory, 0o755)
+    for mode, wanted in ((0o600, "Permission denied; "), (0o666, "; ")):
+        os.chmod(world.database, mode)
+        said = world.aster("acquire", "x", code=74, **somebody).err
+        assert world.database + " cannot be written by this user" in said and wanted in said, said
+        assert said.count("write access to the file and its directory") == 1 and said.count("\n") == 1, said
 
 
 def test_the_default_store_is_private(world):

@@ -1,5 +1,6 @@
 #include "serializer/sqlite/connection.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 #include "aster/sys/clock.h"
@@ -12,38 +13,60 @@
 #define BACKOFF_FIRST_NS INT64_C(100000) /* a commit of another process takes about a sync */
 #define BACKOFF_LAST_NS INT64_C(10000000)
 
+static aster_status refuse_unwritable(const char *path, int os_error, struct aster_error *error)
+{
+    return aster_error_set_os(error, ASTER_ERR_IO, os_error,
+                              "%s cannot be written by this user; leases need write access to the file and its "
+                              "directory",
+                              path);
+}
+
+static aster_status fault_of_file(const char *path, int code, int os_error, struct aster_error *error)
+{
+    if (os_error == EACCES || os_error == EPERM || os_error == EROFS) {
+        return refuse_unwritable(path, os_error, error);
+    }
+    return aster_error_set_os(error, ASTER_ERR_IO, os_error,
+                              "%s cannot be used (%s, code %d), nothing was applied; check the disk and the file's "
+                              "permissions",
+                              path, sqlite3_errstr(code), code);
+}
+
 aster_status aster_connection_fault(struct aster_connection *connection, int code, struct aster_error *error)
 {
     int os_error = connection->db != NULL ? sqlite3_system_errno(connection->db) : 0;
+    char path[ASTER_PRINTABLE_MAX];
+    aster_printable(aster_text(connection->path), path);
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL: /* lost too many races for the log's locks in a row */
         return aster_error_set(error, ASTER_ERR_BUSY,
-                               "another process has held the database's write lock for more than %" PRId64
+                               "another process has held the write lock of %s for more than %" PRId64
                                " ms: nothing was applied; retry, and look for a long transaction in a program that has "
                                "the file open",
-                               connection->busy_timeout_ms);
+                               path, connection->busy_timeout_ms);
     case SQLITE_FULL:
         return aster_error_set(error, ASTER_ERR_IO,
-                               "the disk or the database is full: nothing was applied; free space and retry");
-    case SQLITE_CORRUPT:
+                               "the disk of %s or the database is full: nothing was applied; free space and retry",
+                               path);
     case SQLITE_NOTADB:
+        return aster_error_set(error, ASTER_ERR_CORRUPT, "%s is not a SQLite database; name another file", path);
+    case SQLITE_CORRUPT:
         return aster_error_set(error, ASTER_ERR_CORRUPT,
-                               "the file is not an intact SQLite database (%s): run PRAGMA integrity_check, restore it",
+                               "%s is damaged (%s); run PRAGMA integrity_check, restore it from a copy", path,
                                sqlite3_errstr(code));
     case SQLITE_NOMEM:
         return aster_error_set(error, ASTER_ERR_NOMEM, "out of memory in the database: nothing was applied");
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return refuse_unwritable(path, 0, error);
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
-        return aster_error_set_os(error, ASTER_ERR_IO, os_error,
-                                  "the database file cannot be used (%s, code %d): nothing was applied; check the disk "
-                                  "and the file's permissions",
-                                  sqlite3_errstr(code), code);
+        return fault_of_file(path, code, os_error, error);
     default:
-        return aster_error_set(error, ASTER_ERR_IO, "the database refused (%s, code %d: %s): nothing was applied",
-                               sqlite3_errstr(code), code,
-                               connection->db != NULL ? sqlite3_errmsg(connection->db) : "not open");
+        return aster_error_set(error, ASTER_ERR_IO, "the database %s refused (%s, code %d): nothing was applied", path,
+                               connection->db != NULL ? sqlite3_errmsg(connection->db) : sqlite3_errstr(code), code);
     }
 }
 
@@ -101,10 +124,7 @@ static aster_status set_up(struct aster_connection *connection, const char *path
 {
     char answer[32] = "";
     if (sqlite3_db_readonly(connection->db, "main") == 1) {
-        return aster_error_set(error, ASTER_ERR_IO,
-                               "%s cannot be written by this user: leases need write access to the file and its "
-                               "directory",
-                               path);
+        return refuse_unwritable(path, 0, error);
     }
     aster_status status = ask(connection, "PRAGMA journal_mode=WAL", answer, sizeof answer, error);
     if (status != ASTER_OK) {
@@ -131,7 +151,7 @@ static aster_status set_up(struct aster_connection *connection, const char *path
 aster_status aster_connection_open(struct aster_connection *connection, const char *path, int64_t busy_timeout_ms,
                                    bool *needs_rescue, struct aster_error *error)
 {
-    struct aster_connection made = {.busy_timeout_ms = busy_timeout_ms, .needs_rescue = needs_rescue};
+    struct aster_connection made = {.path = path, .busy_timeout_ms = busy_timeout_ms, .needs_rescue = needs_rescue};
     aster_status status = aster_entropy_fill(&made.jitter, sizeof made.jitter, error);
     if (status != ASTER_OK) {
         return status;

@@ -29,7 +29,8 @@ enum aster_statement {
 };
 
 struct aster_connection {
-    sqlite3 *db; /* NULL = not open */
+    sqlite3 *db;      /* NULL = not open */
+    const char *path; /* borrowed, for messages */
     sqlite3_stmt *statements[ASTER_STATEMENT_COUNT];
     int64_t busy_until_ns;   /* on the system clock; past = do not wait for another process's lock */
     int64_t busy_timeout_ms; /* for messages */
@@ -38,8 +39,8 @@ struct aster_connection {
     bool *needs_rescue; /* a sync failed; shared by the writing connections of one store */
 };
 
-/* Open the existing file `path` in WAL mode. `*connection` must be zero or finished. `*needs_rescue` is shared by the
- * writing connections of one process, which take turns. */
+/* Open the existing file `path`, which must outlive the connection, in WAL mode. `*connection` must be zero or
+ * finished. `*needs_rescue` is shared by the writing connections of one process, which take turns. */
 aster_status aster_connection_open(struct aster_connection *connection, const char *path, int64_t busy_timeout_ms,
                                    bool *needs_rescue, struct aster_error *error);
 void aster_connection_fini(struct aster_connection *connection);

@@ -145,6 +145,9 @@ static aster_status prepare_file(const struct aster_store *store, struct aster_e
         status = aster_file_create_private(store->path, &created, error);
         pthread_mutex_unlock(&creating);
     }
+    if (status == ASTER_OK) {
+        status = aster_file_check_regular(store->path, error);
+    }
     if (status == ASTER_OK && !store->options.allow_network_filesystem) {
         status = aster_filesystem_check(store->path, error);
     }
