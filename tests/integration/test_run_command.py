@@ -158,5 +158,12 @@ def test_nothing_of_the_runner_leaks_into_the_command(world):
     assert masks == [0], said
 
 
+def test_an_inherited_ignore_of_sigchld_does_not_hide_the_end(world):
+    ignoring = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    ended = subprocess.run([sys.executable, "-c", ignoring, ASTER, "run", "r", "--", "sh", "-c", "exit 3"],
+                           env=world.environment, timeout=20)
+    assert ended.returncode == 3, ended
+
+
 if __name__ == "__main__":
     run_tests(globals())

@@ -38,6 +38,8 @@ void aster_demo_signals_take(void)
     }
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, &pipe_before);
+    action.sa_handler = SIG_DFL; /* inherited as ignored, it would hide how the workers ended */
+    sigaction(SIGCHLD, &action, NULL);
 }
 
 void aster_demo_signals_restore(void)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/exit.h"
 
 extern char **environ;
 
@@ -214,7 +215,14 @@ void aster_child_look(struct aster_child *child)
     if (child->ended) {
         return;
     }
-    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child->pid) {
+    int code = waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    if (code != 0 && errno == ECHILD) { /* somebody else has its status: it is over, whatever it was */
+        child->ended = true;
+        child->stopped = false;
+        child->wait_status = ASTER_EXIT_INTERNAL;
+        return;
+    }
+    if (code == 0 && info.si_pid == child->pid) {
         child->ended = true;
         child->stopped = false;
         child->wait_status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;

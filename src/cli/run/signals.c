@@ -17,6 +17,11 @@ aster_status aster_run_signals_take(sigset_t *old, int *fd, struct aster_error *
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         sigaddset(&set, numbers[i]);
     }
+    /* Who started us may have ignored SIGCHLD, which exec() keeps: the kernel would take the command's status away. */
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    if (sigaction(SIGCHLD, &by_default, NULL) != 0) {
+        return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot listen for the end of the command");
+    }
     int code = pthread_sigmask(SIG_BLOCK, &set, old);
     if (code != 0) {
         return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot block signals");
