@@ -85,9 +85,7 @@ int aster_cli_call(const struct aster_cli *cli, struct aster_serializer *seriali
         return aster_cli_fail(cli, &error);
     }
     if (reply->decision.outcome == ASTER_DENIED) {
-        bool taken = reply->decision.reason == ASTER_REASON_HELD_BY_OTHER;
-        return aster_cli_denied(cli, &reply->decision, operation->caller,
-                                taken ? ASTER_EXIT_NOT_ACQUIRED : ASTER_EXIT_REFUSED);
+        return aster_cli_denied(cli, &reply->decision, operation->caller, ASTER_EXIT_REFUSED);
     }
     return ASTER_EXIT_OK;
 }

@@ -1,23 +1,36 @@
 /* `aster get`: the fenced value of a resource. */
 #include <inttypes.h>
 
+#include "base/error.h"
 #include "cli/output.h"
 #include "cli/store.h"
 
 static const struct aster_option options[] = {ASTER_OPTION_END};
 
+static int print_json(const struct aster_snapshot *row)
+{
+    json_t *value = row->value_revision > 0 ? aster_json_bytes(row->value) : json_null();
+    return aster_json_print(json_pack("{s:o, s:o, s:I, s:I}", "resource", aster_json_bytes(row->resource), "value",
+                                      value, "value_revision", (json_int_t)row->value_revision, "epoch",
+                                      (json_int_t)row->epoch),
+                            JSON_COMPACT, stdout);
+}
+
 static int print(const struct aster_cli *cli, const struct aster_snapshot *row)
 {
+    int code = ASTER_EXIT_OK;
     if (cli->json) {
-        return aster_json_print(json_pack("{s:o, s:o, s:I, s:I}", "resource", aster_json_bytes(row->resource), "value",
-                                          aster_json_bytes(row->value), "value_revision",
-                                          (json_int_t)row->value_revision, "epoch", (json_int_t)row->epoch),
-                                JSON_COMPACT, stdout);
+        code = print_json(row);
+    } else if (row->value.size > 0 && fwrite(row->value.data, 1, row->value.size, stdout) != row->value.size) {
+        code = ASTER_EXIT_IO;
     }
-    if (row->value.size > 0 && fwrite(row->value.data, 1, row->value.size, stdout) != row->value.size) {
-        return ASTER_EXIT_IO;
+    if (code == ASTER_EXIT_OK && row->value_revision == 0) {
+        char shown[ASTER_PRINTABLE_MAX];
+        fprintf(stderr, "aster get: %s has no value; `aster list` shows what there is\n",
+                aster_printable(row->resource, shown));
+        return ASTER_EXIT_FAILED;
     }
-    return ASTER_EXIT_OK;
+    return code;
 }
 
 static int run(const struct aster_cli *cli, const void *arguments, int argc, char **argv)
@@ -51,7 +64,8 @@ const struct aster_command aster_command_get = {
     .operands_min = 1,
     .operands_max = 1,
     .details =
-        "With --json the value is a string, or {\"base64\": ...} when it is not UTF-8; its revision is beside it.",
+        "With --json the value is a string, or {\"base64\": ...} when it is not UTF-8; its revision is beside it.\n"
+        "Exits 1 when nobody put a value.",
     .example = "aster get nightly-report",
     .options = options,
     .run = run,

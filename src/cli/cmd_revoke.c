@@ -21,6 +21,19 @@ static const struct aster_option options[] = {
     ASTER_OPTION_END,
 };
 
+/* An end that took a lease away remembers it as the last one. */
+static void print(const struct aster_decision *decision)
+{
+    const struct aster_snapshot *row = &decision->snapshot;
+    bool was_held = row->last_holder.size > 0 && row->last_epoch_held == decision->epoch - 1;
+    if (was_held) {
+        printf("revoked from %.*s", (int)row->last_holder.size, (const char *)row->last_holder.data);
+    } else {
+        fputs("nobody held it", stdout);
+    }
+    printf(": every fence up to epoch %" PRId64 " is stale\n", decision->epoch - 1);
+}
+
 static int revoke(const struct aster_cli *cli, struct aster_bytes resource, struct aster_bytes authority, int64_t epoch)
 {
     struct aster_serializer *serializer = NULL;
@@ -37,7 +50,7 @@ static int revoke(const struct aster_cli *cli, struct aster_bytes resource, stru
     } else if (cli->json) {
         code = aster_json_print(aster_json_decision(&reply.decision), JSON_COMPACT, stdout);
     } else {
-        printf("revoked: every fence up to epoch %" PRId64 " is stale\n", reply.decision.epoch - 1);
+        print(&reply.decision);
     }
     aster_reply_fini(&reply);
     aster_serializer_destroy(serializer);

@@ -6,7 +6,7 @@
 
 enum aster_exit {
     ASTER_EXIT_OK = 0,
-    ASTER_EXIT_FAILED = 1,       /* demo, bench, doctor, schema verify: looked at, and not as it should be */
+    ASTER_EXIT_FAILED = 1,       /* demo, bench, doctor, schema: looked at, and not as it should be; get: no value */
     ASTER_EXIT_USAGE = 64,       /* the command line is wrong, or its times conflict */
     ASTER_EXIT_UNREACHABLE = 69, /* the store cannot be reached, or stayed locked: trying again may help */
     ASTER_EXIT_INTERNAL = 70,    /* a fault inside Aster or the operating system */

@@ -73,7 +73,8 @@ static const char *next_step(const struct aster_decision *decision)
 {
     switch (decision->reason) {
     case ASTER_REASON_HELD_BY_OTHER:
-        return "wait until it is released or expires";
+        return decision->kind == ASTER_OP_FORGET ? "release or revoke it first"
+                                                 : "wait until it is released or expires";
     case ASTER_REASON_EPOCH_MISMATCH:
     case ASTER_REASON_STALE_EPOCH:
         return after_mismatch(decision);

@@ -115,6 +115,37 @@ def test_values_come_back_byte_for_byte_and_only_under_the_fence(world):
     assert world.history("r")[-1]["event"] == "fence-rejected"
 
 
+def test_a_value_that_nobody_put_is_told_from_an_empty_one(world):
+    world.aster("acquire", "r", "--holder", "w1")
+    for name in ("r", "typo"):
+        none = world.aster("get", name, code=1)
+        assert none.out == "" and none.err.startswith(f"aster get: {name} has no value") and none.err.count("\n") == 1
+        assert json.loads(world.aster("get", name, "--json", code=1).out)["value"] is None
+    world.aster("put", "r", "--holder", "w1", "--epoch", "1", stdin=b"")
+    assert world.aster("get", "r").err == "" and json.loads(world.aster("get", "r", "--json").out)["value"] == ""
+
+
+def test_a_revoke_says_from_whom(world):
+    world.aster("acquire", "r", "--holder", "w1")
+    assert world.aster("revoke", "r").out == "revoked from w1: every fence up to epoch 1 is stale\n"
+    assert world.aster("revoke", "r").out == "nobody held it: every fence up to epoch 2 is stale\n"
+    assert world.aster("revoke", "typo").out.startswith("nobody held it")
+
+
+def test_a_forgotten_resource_goes_on_above_its_epochs(world):
+    world.aster("acquire", "r", "--holder", "w1")
+    world.aster("put", "r", "v", "--holder", "w1", "--epoch", "1")
+    refused = world.aster("forget", "r", code=77).err.splitlines()
+    assert "HELD_BY_OTHER" in refused[0] and "release or revoke it first" in refused[0], refused
+    assert [line.split(":", 1)[1].strip() for line in refused[1:]] == ["aster revoke 'r' --epoch 1"], refused
+    world.aster("release", "r", "--holder", "w1", "--epoch", "1")
+    assert "epoch 3 or later" in world.aster("forget", "r", "--as", "operator").out
+    assert json.loads(world.aster("list", "--json").out) == []
+    world.aster("get", "r", code=1)
+    assert world.history("r")[-1]["event"] == "forgotten" and world.history("r")[-1]["actor"] == "operator"
+    assert json.loads(world.aster("acquire", "r", "--json").out)["epoch"] == 3
+
+
 def test_names_are_checked_before_anything_happens(world):
     for bad in (b"", b"x" * 513, b"a\nb", b"\xff", b"\xc0\xaf"):
         for command in (["inspect", bad], ["acquire", bad], ["run", bad, "--", "true"]):
@@ -132,10 +163,10 @@ def test_names_are_checked_before_anything_happens(world):
 
 def test_every_json_is_json(world):
     world.aster("acquire", "r", "--holder", "w1", "--json")
-    for command in (["inspect", "r"], ["list"], ["plan", "--work", "20s"], ["version"], ["doctor"], ["get", "r"],
+    for command in (["inspect", "r"], ["list"], ["plan", "--work", "20s"], ["version"], ["doctor"],
                     ["check", "r", "--holder", "w1", "--epoch", "1"], ["renew", "r", "--holder", "w1", "--epoch", "1"],
-                    ["put", "r", "v", "--holder", "w1", "--epoch", "1"], ["schema", "verify", "sqlite"],
-                    ["revoke", "r"]):
+                    ["put", "r", "v", "--holder", "w1", "--epoch", "1"], ["get", "r"], ["schema", "verify", "sqlite"],
+                    ["revoke", "r"], ["forget", "r"]):
         json.loads(world.aster(*command, "--json").out)
     for line in world.aster("history", "--json").out.splitlines():
         json.loads(line)
@@ -250,7 +281,7 @@ def test_completion_scripts_load_and_offer_commands_and_options(world):
     assert done.stdout.split("\n")[:3] == ["renew", "--grace", "kill"], (done.stdout, done.stderr)
     for shell in ("zsh", "fish"):
         said = world.aster("completion", shell).out
-        assert "aster" in said and "on-lost" in said
+        assert "aster" in said and "on-lost" in said and "forget" in said
     world.aster("completion", "csh", code=64)
 
 

@@ -41,6 +41,12 @@ def test_a_revoke_ends_the_whole_group(world):
     assert not alive(pid)
 
 
+def test_a_command_that_releases_its_own_lease_is_told_so(world):
+    said = world.aster("run", "r", "--", os.environ["ASTER_BIN"], "release", code=76).err
+    assert said == "aster run: lease lost (epoch 1): it was released or revoked; noticed when the command had ended\n", said
+    assert world.inspect("r")["held"] is False
+
+
 def test_who_ignores_term_is_killed_after_the_grace(world):
     running, pid = start(world, "--ttl", "3s", "--grace", "400ms", "--renew", "200ms", script=STUBBORN)
     world.aster("revoke", "r")

@@ -55,7 +55,7 @@ static const char *why_ended(const struct aster_lease_report *report)
     case ASTER_LEASE_REASON_EXPIRED:
         return "the store saw its ttl pass";
     case ASTER_LEASE_REASON_REVOKED:
-        return "it was revoked";
+        return "it was released or revoked";
     case ASTER_LEASE_REASON_CLOCK_JUMP:
         return "this process was stopped, suspended or starved past the self-limit";
     case ASTER_LEASE_REASON_CLOSED:
@@ -239,7 +239,7 @@ static int finish(struct supervisor *self)
     if (!self->lost) {
         aster_lease_report_get(self->run->lease, &report);
         if (report.status == ASTER_LEASE_FENCED || report.status == ASTER_LEASE_LOST) {
-            say_lost(self, &report, "the command had not ended before");
+            say_lost(self, &report, "noticed when the command had ended");
         } else {
             aster_run_tell(self->run, "released epoch %" PRId64, report.epoch);
         }
