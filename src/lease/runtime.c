@@ -86,15 +86,14 @@ static struct aster_lease *take_dead(struct aster_runtime *runtime)
     return dead;
 }
 
-/* Locked. Once the threads were told to stop their descriptors may be somebody else's. */
-static bool must_wake(struct aster_runtime *runtime)
+/* Locked, because a runtime whose last handle is gone may be freed as soon as it is unlocked. */
+static void wake_renewer(struct aster_runtime *runtime)
 {
-    if (runtime->is_virtual || runtime->stopping || runtime->timer_count == 0 ||
-        runtime->timers[0]->next_ns >= runtime->sleeping_until_ns) {
-        return false;
+    if (!runtime->is_virtual && !runtime->stopping && runtime->timer_count > 0 &&
+        runtime->timers[0]->next_ns < runtime->sleeping_until_ns) {
+        runtime->sleeping_until_ns = runtime->timers[0]->next_ns;
+        aster_sleeper_wake(&runtime->sleeper);
     }
-    runtime->sleeping_until_ns = runtime->timers[0]->next_ns;
-    return true;
 }
 
 static void release_memory(struct aster_runtime *runtime)
@@ -109,13 +108,10 @@ static void release_memory(struct aster_runtime *runtime)
 /* An orphan is not looked at again once it is unlocked: another thread may free it. */
 static void unlock(struct aster_runtime *runtime, struct outbox *outbox, struct aster_lease *dead)
 {
-    bool wake = must_wake(runtime);
+    wake_renewer(runtime);
     bool drain = runtime->is_virtual && !runtime->orphaned;
     bool last = runtime->orphaned && runtime->handles == 0;
     pthread_mutex_unlock(&runtime->mutex);
-    if (wake) {
-        aster_sleeper_wake(&runtime->sleeper);
-    }
     if (outbox != NULL && outbox->send_count > 0) {
         submit_all(outbox);
     }

@@ -30,6 +30,25 @@ aster_status aster_host_boot_id(char boot_id[ASTER_BOOT_ID_SIZE], struct aster_e
     return ASTER_OK;
 }
 
+int64_t aster_host_boottime_offset_ns(void)
+{
+    FILE *file = fopen("/proc/self/timens_offsets", "re");
+    char name[16];
+    long long seconds;
+    long long nanoseconds;
+    int64_t offset_ns = 0;
+    if (file == NULL) {
+        return 0; /* a kernel without time namespaces */
+    }
+    while (fscanf(file, "%15s %lld %lld", name, &seconds, &nanoseconds) == 3) {
+        if (strcmp(name, "boottime") == 0) {
+            offset_ns = seconds * 1000000000 + nanoseconds;
+        }
+    }
+    fclose(file);
+    return offset_ns;
+}
+
 /* Host and user names become part of an identity: keep what every rule for names accepts. */
 static void keep_plain(char *text)
 {

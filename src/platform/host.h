@@ -12,6 +12,9 @@
 /* The kernel's random id of this boot. Errors: ASTER_ERR_IO. Thread-safe. */
 aster_status aster_host_boot_id(char boot_id[ASTER_BOOT_ID_SIZE], struct aster_error *error);
 
+/* By how much CLOCK_BOOTTIME of this process's time namespace is ahead of the host's; 0 outside of one. Thread-safe. */
+int64_t aster_host_boottime_offset_ns(void);
+
 /* An identity that no other process has: "user@host:pid:random". Fits ASTER_IDENTITY_MAX. Errors: ASTER_ERR_IO. */
 #define ASTER_PROCESS_IDENTITY_SIZE 257
 aster_status aster_host_process_identity(char identity[ASTER_PROCESS_IDENTITY_SIZE], struct aster_error *error);

@@ -43,7 +43,7 @@ aster_status aster_batch_create(struct aster_store *store, struct aster_connecti
         return aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for a batch");
     }
     made->store = store;
-    made->reader = (struct aster_row_reader){connection, &made->arena, store->clock, store->boot_id};
+    made->reader = (struct aster_row_reader){connection, &made->arena, store->clock, &store->boot};
     made->capacity = capacity;
     made->slot_count = 2;
     while (made->slot_count < 2 * capacity) {
@@ -361,7 +361,7 @@ static aster_status write_row(struct aster_batch *batch, const struct working *r
     if (!row->stored.exists) {
         return row->in_table ? aster_row_delete(connection, row->resource, error) : ASTER_OK;
     }
-    return aster_row_store(connection, row->resource, &row->stored, batch->store->boot_id, row->in_table, error);
+    return aster_row_store(connection, row->resource, &row->stored, &batch->store->boot, row->in_table, error);
 }
 
 static aster_status write_all(struct aster_batch *batch, struct aster_error *error)

@@ -11,11 +11,18 @@ void aster_boot_set_virtual(const char *name)
     snprintf(virtual_boot, sizeof virtual_boot, "%s", name != NULL ? name : VIRTUAL_BOOT);
 }
 
-aster_status aster_boot_id(const struct aster_clock *clock, char boot_id[ASTER_BOOT_ID_SIZE], struct aster_error *error)
+aster_status aster_boot_read(const struct aster_clock *clock, struct aster_boot *boot, struct aster_error *error)
 {
-    if (!aster_clock_is_virtual(clock)) {
-        return aster_host_boot_id(boot_id, error);
+    struct aster_boot read = {.offset_ns = 0};
+    aster_status status = ASTER_OK;
+    if (aster_clock_is_virtual(clock)) {
+        snprintf(read.id, sizeof read.id, "%s", virtual_boot);
+    } else {
+        status = aster_host_boot_id(read.id, error);
+        read.offset_ns = aster_host_boottime_offset_ns();
     }
-    snprintf(boot_id, ASTER_BOOT_ID_SIZE, "%s", virtual_boot);
-    return ASTER_OK;
+    if (status == ASTER_OK) {
+        *boot = read;
+    }
+    return status;
 }

@@ -134,7 +134,7 @@ static aster_status mutate_in_turn(struct aster_store *store, const struct aster
         return status;
     }
     struct aster_stored_row stored;
-    const struct aster_row_reader reader = {connection, &store->mutate_arena, store->clock, store->boot_id};
+    const struct aster_row_reader reader = {connection, &store->mutate_arena, store->clock, &store->boot};
     aster_arena_reset(&store->mutate_arena);
     status = aster_row_load(&reader, fence->resource, &stored, error);
     if (status != ASTER_OK) {

@@ -178,7 +178,7 @@ static aster_status open_store(struct aster_store *store, const char *path, cons
     }
     status = copy_path(path, &store->path, error);
     if (status == ASTER_OK) {
-        status = aster_boot_id(store->clock, store->boot_id, error);
+        status = aster_boot_read(store->clock, &store->boot, error);
     }
     if (status == ASTER_OK) {
         status = prepare_file(store, error);

@@ -39,7 +39,7 @@ aster_status aster_store_list(void *self, struct aster_bytes prefix, aster_visit
     aster_status status = begin(store, error);
     if (status == ASTER_OK) {
         const struct aster_row_reader reader = {&store->read_connection, &store->read_arena, store->clock,
-                                                store->boot_id};
+                                                &store->boot};
         status = aster_row_list(&reader, prefix, visit_stored, &listing, error);
         aster_connection_rollback(&store->read_connection);
     }

@@ -136,11 +136,11 @@ static aster_status read_stored(const struct aster_row_reader *reader, sqlite3_s
     if (status != ASTER_OK) {
         return status;
     }
-    read.granted_at_ns = sqlite3_column_int64(statement, COLUMN_GRANTED_AT);
+    read.granted_at_ns = aster_boot_from_stored(reader->boot, sqlite3_column_int64(statement, COLUMN_GRANTED_AT));
     read.since_unix_ms = sqlite3_column_int64(statement, COLUMN_SINCE);
     const char *boot_id = (const char *)sqlite3_column_text(statement, COLUMN_BOOT_ID);
     int64_t now_ns = aster_clock_now_ns(reader->clock); /* after the snapshot was taken: no grant in it is later */
-    if (read.row.held && (boot_id == NULL || strcmp(boot_id, reader->boot_id) != 0 || read.granted_at_ns > now_ns)) {
+    if (read.row.held && (boot_id == NULL || strcmp(boot_id, reader->boot->id) != 0 || read.granted_at_ns > now_ns)) {
         read.rearmed = true;
         read.granted_at_ns = now_ns;
     }
@@ -249,7 +249,7 @@ static void bind_row(sqlite3_stmt *statement, struct aster_bytes resource, const
 }
 
 aster_status aster_row_store(struct aster_connection *connection, struct aster_bytes resource,
-                             const struct aster_stored_row *stored, const char *boot_id, bool update,
+                             const struct aster_stored_row *stored, const struct aster_boot *boot, bool update,
                              struct aster_error *error)
 {
     enum aster_statement which = update ? ASTER_STATEMENT_ROW_UPDATE : ASTER_STATEMENT_ROW_INSERT;
@@ -259,8 +259,8 @@ aster_status aster_row_store(struct aster_connection *connection, struct aster_b
         return status;
     }
     bind_row(statement, resource, &stored->row);
-    bind_integer(statement, COLUMN_GRANTED_AT, stored->granted_at_ns);
-    sqlite3_bind_text(statement, COLUMN_BOOT_ID + 1, boot_id, -1, SQLITE_STATIC);
+    bind_integer(statement, COLUMN_GRANTED_AT, aster_boot_to_stored(boot, stored->granted_at_ns));
+    sqlite3_bind_text(statement, COLUMN_BOOT_ID + 1, boot->id, -1, SQLITE_STATIC);
     bind_integer(statement, COLUMN_SINCE, stored->since_unix_ms);
     status = aster_connection_run(connection, which, error);
     sqlite3_clear_bindings(statement);

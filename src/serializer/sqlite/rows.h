@@ -4,8 +4,8 @@
 
 #include "aster/sys/clock.h"
 #include "aster/transition.h"
-#include "platform/host.h"
 #include "serializer/sqlite/arena.h"
+#include "serializer/sqlite/boot.h"
 #include "serializer/sqlite/connection.h"
 
 struct aster_meta {
@@ -23,7 +23,7 @@ struct aster_stored_row {
     struct aster_row row;
     bool exists;
     bool rearmed;          /* granted in another boot: a full ttl from the load on, still to be written */
-    int64_t granted_at_ns; /* in this boot */
+    int64_t granted_at_ns; /* on this process's clock, in this boot */
     int64_t since_unix_ms;
 };
 
@@ -32,7 +32,7 @@ struct aster_row_reader {
     struct aster_connection *connection;
     struct aster_arena *arena; /* where the row's bytes are copied to */
     const struct aster_clock *clock;
-    const char *boot_id;
+    const struct aster_boot *boot;
 };
 
 /* Load and verify one row; an absent one has the floor as its epoch. Errors: ASTER_ERR_CORRUPT (the content does not
@@ -47,7 +47,7 @@ aster_status aster_row_list(const struct aster_row_reader *reader, struct aster_
 
 /* Insert the row, or update it when `update`. */
 aster_status aster_row_store(struct aster_connection *connection, struct aster_bytes resource,
-                             const struct aster_stored_row *stored, const char *boot_id, bool update,
+                             const struct aster_stored_row *stored, const struct aster_boot *boot, bool update,
                              struct aster_error *error);
 aster_status aster_row_delete(struct aster_connection *connection, struct aster_bytes resource,
                               struct aster_error *error);

@@ -68,8 +68,8 @@ aster_status aster_schema_prepare(struct aster_connection *connection, struct as
     return status;
 }
 
-static aster_status arm_all(struct aster_connection *connection, const struct aster_clock *clock, const char *boot_id,
-                            struct aster_error *error)
+static aster_status arm_all(struct aster_connection *connection, const struct aster_clock *clock,
+                            const struct aster_boot *boot, struct aster_error *error)
 {
     struct aster_meta meta;
     sqlite3_stmt *statement = NULL;
@@ -78,30 +78,30 @@ static aster_status arm_all(struct aster_connection *connection, const struct as
         status = aster_connection_statement(connection, ASTER_STATEMENT_ROW_ARM, &statement, error);
     }
     if (status == ASTER_OK) {
-        sqlite3_bind_int64(statement, 1, aster_clock_now_ns(clock));
-        sqlite3_bind_text(statement, 2, boot_id, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_int64(statement, 1, aster_boot_to_stored(boot, aster_clock_now_ns(clock)));
+        sqlite3_bind_text(statement, 2, boot->id, -1, SQLITE_TRANSIENT);
         status = aster_connection_run(connection, ASTER_STATEMENT_ROW_ARM, error);
     }
     if (status == ASTER_OK) {
-        snprintf(meta.boot_id, sizeof meta.boot_id, "%s", boot_id);
+        snprintf(meta.boot_id, sizeof meta.boot_id, "%s", boot->id);
         status = aster_meta_store(connection, &meta, error);
     }
     return status;
 }
 
-aster_status aster_schema_arm(struct aster_connection *connection, const struct aster_clock *clock, const char *boot_id,
-                              struct aster_error *error)
+aster_status aster_schema_arm(struct aster_connection *connection, const struct aster_clock *clock,
+                              const struct aster_boot *boot, struct aster_error *error)
 {
     struct aster_meta meta;
     aster_status status = aster_meta_load(connection, &meta, error);
-    if (status != ASTER_OK || strcmp(meta.boot_id, boot_id) == 0) {
+    if (status != ASTER_OK || strcmp(meta.boot_id, boot->id) == 0) {
         return status;
     }
     status = aster_connection_begin_write(connection, true, error);
     if (status != ASTER_OK) {
         return status;
     }
-    status = arm_all(connection, clock, boot_id, error);
+    status = arm_all(connection, clock, boot, error);
     if (status != ASTER_OK) {
         aster_connection_rollback(connection);
         return status;

@@ -3,6 +3,7 @@
 #define SQLITE_SCHEMA_H
 
 #include "aster/sys/clock.h"
+#include "serializer/sqlite/boot.h"
 #include "serializer/sqlite/connection.h"
 
 #define ASTER_SCHEMA_VERSION 1
@@ -13,8 +14,8 @@ extern const char aster_schema_text[]; /* sql/sqlite/schema.sql */
  * ASTER_ERR_CORRUPT (no usable aster_meta), ASTER_ERR_BUSY, ASTER_ERR_IO. */
 aster_status aster_schema_prepare(struct aster_connection *connection, struct aster_error *error);
 
-/* When the rows were armed in another boot than `boot_id`: give every held row a full ttl from now. No epoch moves. */
-aster_status aster_schema_arm(struct aster_connection *connection, const struct aster_clock *clock, const char *boot_id,
-                              struct aster_error *error);
+/* When the rows were armed in another boot than `boot`: give every held row a full ttl from now. No epoch moves. */
+aster_status aster_schema_arm(struct aster_connection *connection, const struct aster_clock *clock,
+                              const struct aster_boot *boot, struct aster_error *error);
 
 #endif

@@ -20,7 +20,7 @@ struct aster_store {
     struct aster_sqlite_options options; /* complete and checked */
     const struct aster_clock *clock;
     char *path;
-    char boot_id[ASTER_BOOT_ID_SIZE];
+    struct aster_boot boot;
     uint64_t fork_generation;
     struct aster_opened *opened; /* the file is noted as open in this process */
     bool needs_rescue;           /* belongs to whoever has the turn */

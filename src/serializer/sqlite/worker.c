@@ -369,7 +369,7 @@ static aster_status open_store(struct aster_worker *worker, struct aster_error *
         status = aster_schema_prepare(&worker->connection, error);
     }
     if (status == ASTER_OK) {
-        status = aster_schema_arm(&worker->connection, store->clock, store->boot_id, error);
+        status = aster_schema_arm(&worker->connection, store->clock, &store->boot, error);
     }
     if (status == ASTER_OK) {
         status = aster_batch_create(store, &worker->connection, store->options.batch_max, &worker->batch, error);
