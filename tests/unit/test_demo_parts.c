@@ -13,6 +13,7 @@
 #include "cli/demo/expectation.h"
 #include "cli/demo/invoice_store.h"
 #include "cli/demo/message.h"
+#include "cli/demo/output_directory.h"
 #include "cli/demo/timeline.h"
 #include "cli/demo/timeline_json.h"
 #include "cli/demo/timeline_svg.h"
@@ -198,6 +199,49 @@ static void markup_in_a_text_is_escaped_in_the_picture(void **state)
     assert_non_null(strstr(content, "&lt;title&gt; &amp; &quot;more&quot;"));
 }
 
+static void write_file(const char *directory, const char *name)
+{
+    char path[DEMO_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("precious", file);
+    fclose(file);
+}
+
+static bool file_exists(const char *directory, const char *name)
+{
+    char path[DEMO_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return access(path, F_OK) == 0;
+}
+
+static void only_a_demos_own_files_are_removed(void **state)
+{
+    (void)state;
+    char theirs[] = "/tmp/aster-demo-test-XXXXXX";
+    char directory[DEMO_PATH_MAX];
+    struct aster_error error = ASTER_ERROR_INIT;
+    assert_non_null(mkdtemp(theirs));
+    write_file(theirs, "invoices.db");
+    assert_int_equal(aster_demo_directory_open(theirs, directory, &error), ASTER_ERR_INVALID);
+    assert_non_null(strstr(error.message, "invoices.db"));
+    assert_true(file_exists(theirs, "invoices.db"));
+    aster_demo_directory_remove(theirs);
+
+    assert_int_equal(aster_demo_directory_open(theirs, directory, NULL), ASTER_OK);
+    write_file(directory, "invoices.db");
+    write_file(directory, "notes");
+    assert_int_equal(aster_demo_directory_open(theirs, directory, NULL), ASTER_OK); /* again: it is the demo's */
+    assert_false(file_exists(directory, "invoices.db"));
+    assert_true(file_exists(directory, "notes"));
+    char notes[DEMO_PATH_MAX + 32];
+    snprintf(notes, sizeof notes, "%s/notes", directory);
+    unlink(notes);
+    aster_demo_directory_remove(directory);
+    assert_int_not_equal(access(theirs, F_OK), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +254,7 @@ int main(void)
         cmocka_unit_test(the_store_returns_what_was_published_and_tells_it_from_another),
         cmocka_unit_test(correcting_the_order_changes_its_total),
         cmocka_unit_test(a_failed_expectation_is_counted_shown_and_reported),
+        cmocka_unit_test(only_a_demos_own_files_are_removed),
         cmocka_unit_test(markup_in_a_text_is_escaped_in_the_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
