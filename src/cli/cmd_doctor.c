@@ -1,4 +1,5 @@
 /* `aster doctor`: does this machine keep what Aster relies on? */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "cli/output.h"
+#include "cli/schema_file.h"
 #include "cli/store.h"
 #include "platform/files.h"
 #include "platform/host.h"
@@ -90,13 +92,30 @@ static void check_host(struct doctor *doctor)
                    : "/proc is not mounted: processes that leave a command's group are not found");
 }
 
+/* Where the store would be made: its directory must be there, or, for the default store, can be made as well. */
+static void check_place(struct doctor *doctor, const struct aster_store_name *name)
+{
+    char directory[ASTER_STORE_PATH_MAX + 1];
+    snprintf(directory, sizeof directory, "%s", name->path);
+    do {
+        char *slash = strrchr(directory, '/');
+        slash[slash == directory ? 1 : 0] = '\0';
+    } while (name->is_default && strcmp(directory, "/") != 0 && access(directory, F_OK) != 0 && errno == ENOENT);
+    if (access(directory, W_OK | X_OK) != 0) {
+        report(doctor, LEVEL_FAIL, "file", "%s cannot be made: %s: %s; name another store with --store", name->path,
+               directory, strerrordesc_np(errno));
+    } else {
+        report(doctor, LEVEL_OK, "file", "%s is not there yet; the first lease makes it", name->path);
+    }
+}
+
 static void check_file(struct doctor *doctor, const char *path)
 {
     struct stat facts;
     uint64_t magic = 0;
     struct aster_error error = ASTER_ERROR_INIT;
     if (stat(path, &facts) != 0) {
-        report(doctor, LEVEL_OK, "file", "%s is not there yet; the first lease makes it", path);
+        report(doctor, LEVEL_FAIL, "file", "%s: %s", path, strerrordesc_np(errno));
         return;
     }
     if (facts.st_uid != geteuid()) {
@@ -117,6 +136,43 @@ static void check_file(struct doctor *doctor, const char *path)
            network == NULL ? "" : ": shared between machines, where SQLite's WAL does not work; use a local disk");
 }
 
+static bool count_row(const struct aster_snapshot *row, void *user)
+{
+    int64_t *count = user;
+    (void)row;
+    (*count)++;
+    return true;
+}
+
+/* A row that was changed by something else than Aster is noticed only when it is read. */
+static void check_rows(struct doctor *doctor, struct aster_serializer *serializer, const char *store)
+{
+    struct aster_error error = ASTER_ERROR_INIT;
+    int64_t count = 0;
+    int64_t start_ns = aster_clock_now_ns(aster_clock_system());
+    if (aster_list(serializer, aster_text(NULL), count_row, &count, &error) != ASTER_OK) {
+        report(doctor, LEVEL_FAIL, "store", "%s", error.message);
+        return;
+    }
+    report(doctor, LEVEL_OK, "store", "%s: %" PRId64 " intact rows, read in %.1f ms", store, count,
+           (double)(aster_clock_now_ns(aster_clock_system()) - start_ns) / 1e6);
+}
+
+static void check_guards(struct doctor *doctor, const char *path)
+{
+    const struct aster_schema_target every = {NULL, NULL, NULL};
+    struct aster_schema_report found = {.json = json_array()};
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (aster_schema_file_verify(path, &every, &found, &error) != ASTER_OK) {
+        report(doctor, LEVEL_FAIL, "guards", "%s", error.message);
+    } else {
+        report(doctor, found.broken == 0 ? LEVEL_OK : LEVEL_FAIL, "guards", "%d protected tables, %d not intact%s",
+               found.checked, found.broken,
+               found.broken == 0 ? "" : "; `aster schema verify sqlite` says which and what to do");
+    }
+    json_decref(found.json);
+}
+
 static void check_store(struct doctor *doctor, const struct aster_cli *cli)
 {
     struct aster_store_name name;
@@ -129,26 +185,19 @@ static void check_store(struct doctor *doctor, const struct aster_cli *cli)
         report(doctor, LEVEL_WARN, "store", "mem: excludes nobody outside one process; use sqlite:PATH");
         return;
     }
+    if (access(name.path, F_OK) != 0 && errno == ENOENT) {
+        check_place(doctor, &name);
+        return;
+    }
     check_file(doctor, name.path);
     struct aster_serializer *serializer = NULL;
-    struct aster_reply reply = ASTER_REPLY_INIT;
-    if (access(name.path, F_OK) != 0) {
-        return;
-    }
-    int64_t start_ns = aster_clock_now_ns(aster_clock_system());
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
-    if (code != ASTER_EXIT_OK) {
-        report(doctor, LEVEL_FAIL, "store", "%s cannot be opened; the line on stderr says why", name.text);
-        return;
-    }
-    if (aster_inspect(serializer, aster_text("aster/doctor"), &reply, &error) != ASTER_OK) {
+    if (aster_store_open_quietly(cli->store, ASTER_STORE_MUST_EXIST, NULL, &serializer, &error) != ASTER_OK) {
         report(doctor, LEVEL_FAIL, "store", "%s", error.message);
-    } else {
-        report(doctor, LEVEL_OK, "store", "%s answers in %.1f ms", name.text,
-               (double)(aster_clock_now_ns(aster_clock_system()) - start_ns) / 1e6);
+        return;
     }
-    aster_reply_fini(&reply);
+    check_rows(doctor, serializer, name.text);
     aster_serializer_destroy(serializer);
+    check_guards(doctor, name.path);
 }
 
 static const struct aster_option options[] = {ASTER_OPTION_END};

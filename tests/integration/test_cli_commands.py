@@ -226,6 +226,37 @@ def test_a_store_that_this_user_may_not_write_is_named(world):
         assert said.count("write access to the file and its directory") == 1 and said.count("\n") == 1, said
 
 
+def test_the_doctor_finds_what_keeps_a_store_from_working(world):
+    import sqlite3
+
+    def level(check, code=1, **options):
+        found = json.loads(world.aster("doctor", "--json", code=code, **options).out)
+        return next((line["level"], line["text"]) for line in found if line["check"] == check)
+
+    assert level("file", code=0)[0] == "OK"
+    world.aster("acquire", "r")
+    assert level("store", code=0)[0] == "OK" and level("guards", code=0)[0] == "OK"
+    db = sqlite3.connect(world.database)
+    db.executescript("CREATE TABLE t(x)")
+    world.aster("schema", "apply", "sqlite", "--protect", "t", "--resource", "r")
+    db.executescript("DROP TRIGGER aster_guard_insert_t")
+    assert level("guards") == ("FAIL", "1 protected tables, 1 not intact; `aster schema verify sqlite` says which and "
+                               "what to do")
+    db.executescript("UPDATE aster_lease SET epoch = epoch + 1")
+    db.close()
+    assert level("store")[0] == "FAIL" and 'row of "r"' in level("store")[1]
+    world.environment["ASTER_STORE"] = "sqlite:" + world.path("no/x.db")
+    assert level("file")[0] == "FAIL" and world.path("no:") in level("file")[1]
+    world.environment["ASTER_STORE"] = "sqlite:" + world.directory
+    assert level("store") == ("FAIL", world.directory + " is a directory; name a file")
+    world.environment.pop("ASTER_STORE")
+    if os.geteuid() == 0:
+        os.chmod(world.directory, 0o755)
+        world.environment["XDG_STATE_HOME"] = world.path("a/b")
+        assert level("file", user=65534, group=65534, extra_groups=[])[0] == "FAIL"
+        assert level("file", code=0)[0] == "OK"
+
+
 def test_the_default_store_is_private(world):
     state = world.path("state")
     os.mkdir(state)
