@@ -150,6 +150,14 @@ def test_the_command_gets_the_terminal_and_gives_it_back(world):
     assert b"FOREGROUND True" in said and b"READ typed" in said and b"END 0 1" in said, said
 
 
+def test_processes_that_the_command_leaves_behind_are_mentioned(world):
+    script = "sleep 30 >/dev/null 2>&1 & echo $! >pid"
+    said = world.aster("run", "r", "--", "sh", "-c", script).err
+    assert "go on without the lease" in said and said.count("\n") == 1, said
+    os.kill(world.pid_in("pid"), signal.SIGKILL)
+    assert world.aster("run", "r", "--", "sh", "-c", "sleep 0.1 & wait").err == ""
+
+
 def test_nothing_of_the_runner_leaks_into_the_command(world):
     said = world.aster("run", "r", "--", "sh", "-c", "ls /proc/self/fd; grep -E 'Sig(Blk|Ign)' /proc/self/status").out
     descriptors = [word for word in said.split() if word.isdigit() and len(word) < 5]

@@ -279,6 +279,7 @@ const struct aster_command aster_command_run = {
     .details = "When the lease is lost, the command's process group gets TERM, and KILL at the self-limit, before "
                "anyone else\n"
                "can be granted; also when aster run itself is killed or stopped. Signals are forwarded to the group.\n"
+               "The lease is released when the command ends: processes that it leaves behind are not guarded.\n"
                "The command finds ASTER_RESOURCE, ASTER_EPOCH, ASTER_HOLDER, ASTER_FENCE and ASTER_STORE in its "
                "environment.\n\n"
                "Exit status: the command's own (128 + N after signal N); 75 not acquired, 76 lease lost, 69 store "

@@ -281,6 +281,9 @@ static int start_and_watch(struct supervisor *self)
     watch_command(self);
     aster_child_take_terminal(&self->child);
     aster_watchdog_stop(&self->watchdog);
+    if (!self->lost && aster_processes_in_group(self->child.pid)) {
+        aster_run_say("the command ended, but left processes that go on without the lease; let it wait for them");
+    }
     aster_child_reap(&self->child);
     if (self->lost && self->phase != PHASE_CONTINUING) {
         aster_processes_kill_children(0);
