@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "lease/handle.h"
 #include "platform/fork.h"
 
@@ -77,6 +78,9 @@ static aster_status create(struct aster_serializer *serializer, struct aster_byt
                            struct aster_error *error)
 {
     struct aster_renew_plan plan;
+    if (serializer == NULL) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "there is no serializer (NULL): was opening it refused?");
+    }
     aster_status status = aster_resource_check(resource, error);
     if (status == ASTER_OK) {
         status = aster_identity_check(holder, "holder", error);
@@ -115,8 +119,8 @@ aster_status aster_lease_start(struct aster_serializer *serializer, struct aster
                                struct aster_lease **lease, struct aster_error *error)
 {
     struct aster_lease_options known = ASTER_LEASE_OPTIONS_INIT;
-    if (options != NULL) {
-        memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
+    if (aster_options_read(&known, options, "ASTER_LEASE_OPTIONS_INIT", error) != ASTER_OK) {
+        return ASTER_ERR_INVALID;
     }
     struct aster_lease *made = NULL;
     aster_status status = create(serializer, resource, holder, &known, &made, error);
@@ -358,6 +362,9 @@ static aster_status finish_release(struct aster_lease *lease, int64_t timeout_ms
 aster_status aster_lease_release(struct aster_lease *lease, int64_t timeout_ms, struct aster_reply *reply,
                                  struct aster_error *error)
 {
+    if (lease == NULL) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "there is no lease (NULL): was it granted?");
+    }
     if (is_forked(lease)) {
         return forked(error);
     }

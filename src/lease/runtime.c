@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "platform/entropy.h"
 #include "platform/fork.h"
 #include "platform/thread.h"
@@ -282,8 +283,8 @@ aster_status aster_runtime_create(const struct aster_runtime_options *options, s
                                   struct aster_error *error)
 {
     struct aster_runtime_options known = ASTER_RUNTIME_OPTIONS_INIT;
-    if (options != NULL) {
-        memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
+    if (aster_options_read(&known, options, "ASTER_RUNTIME_OPTIONS_INIT", error) != ASTER_OK) {
+        return ASTER_ERR_INVALID;
     }
     uint64_t generation = aster_fork_generation(error);
     if (generation == 0) {

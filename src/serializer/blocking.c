@@ -8,6 +8,7 @@
 #include "aster/sys/serializer.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "engine/client_operation.h"
 #include "platform/thread.h"
 
@@ -278,9 +279,8 @@ aster_status aster_blocking_serializer_create(aster_blocking_transition transiti
                                               struct aster_serializer **serializer, struct aster_error *error)
 {
     struct aster_blocking_options known = ASTER_BLOCKING_OPTIONS_INIT;
-    if (options != NULL) {
-        memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
-        known.struct_size = sizeof known;
+    if (aster_options_read(&known, options, "ASTER_BLOCKING_OPTIONS_INIT", error) != ASTER_OK) {
+        return ASTER_ERR_INVALID;
     }
     known.name = known.name != NULL ? known.name : "app";
     known.threads = known.threads != 0 ? known.threads : 1;

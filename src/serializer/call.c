@@ -10,6 +10,7 @@
 #include "aster/sys/serializer.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "platform/entropy.h"
 
 #define TIMEOUT_DEFAULT_MS 30000
@@ -186,15 +187,19 @@ static aster_status check_shape(const struct aster_operation *operation, struct 
 aster_status aster_serializer_call(struct aster_serializer *serializer, const struct aster_operation *operation,
                                    int64_t timeout_ms, struct aster_reply *reply, struct aster_error *error)
 {
+    if (serializer == NULL) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "there is no serializer (NULL): was opening it refused?");
+    }
     if (timeout_ms < 0) {
         return aster_error_set(error, ASTER_ERR_INVALID,
                                "timeout is %" PRId64 " ms: give 0 for the default of %d ms, or more", timeout_ms,
                                TIMEOUT_DEFAULT_MS);
     }
     struct aster_operation known = ASTER_OPERATION_INIT;
-    memcpy(&known, operation, operation->struct_size < sizeof known ? operation->struct_size : sizeof known);
-    known.struct_size = sizeof known;
-    aster_status status = check_shape(&known, error);
+    aster_status status = aster_options_read(&known, operation, "ASTER_OPERATION_INIT", error);
+    if (status == ASTER_OK) {
+        status = check_shape(&known, error);
+    }
     if (status == ASTER_OK) {
         status = fill_request_id(&known, error);
     }

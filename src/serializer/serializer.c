@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "platform/fork.h"
 
 #define DESTROY_WAIT_MS 10000
@@ -128,6 +129,9 @@ static bool is_inside(const struct aster_serializer *serializer)
 
 static aster_status refuse(const struct aster_serializer *serializer, struct aster_error *error)
 {
+    if (serializer == NULL) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "there is no serializer (NULL): was opening it refused?");
+    }
     if (!aster_fork_is_same(serializer->generation)) {
         return aster_error_set(error, ASTER_ERR_FORKED,
                                "this %s serializer belongs to the parent process: open another one after fork()",
@@ -140,7 +144,8 @@ static aster_status refuse(const struct aster_serializer *serializer, struct ast
 
 static inline bool is_usable(const struct aster_serializer *serializer)
 {
-    return aster_fork_is_same(serializer->generation) && (innermost == NULL || !is_inside(serializer));
+    return serializer != NULL && aster_fork_is_same(serializer->generation) &&
+           (innermost == NULL || !is_inside(serializer));
 }
 
 static aster_status unsupported(const struct aster_serializer *serializer, const char *slot, struct aster_error *error)
@@ -235,9 +240,8 @@ aster_status aster_history(struct aster_serializer *serializer, const struct ast
         return unsupported(serializer, "a history", error);
     }
     struct aster_history_query known = ASTER_HISTORY_QUERY_INIT;
-    if (query != NULL) {
-        memcpy(&known, query, query->struct_size < sizeof known ? query->struct_size : sizeof known);
-        known.struct_size = sizeof known;
+    if (aster_options_read(&known, query, "ASTER_HISTORY_QUERY_INIT", error) != ASTER_OK) {
+        return ASTER_ERR_INVALID;
     }
     return serializer->ops.history(serializer->self, &known, visit, user, error);
 }

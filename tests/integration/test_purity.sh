@@ -18,7 +18,7 @@ declare -A allowed=(
 c_headers=" inttypes.h limits.h stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h "
 pure_headers=" bytes.h export.h fence.h limits.h operation.h serializer.h status.h transition.h version.h "
 allowed_symbols=" __errno_location __stack_chk_fail _GLOBAL_OFFSET_TABLE_ free malloc memcmp memcpy memmove memset realloc
- __memcpy_chk __memset_chk __snprintf_chk __vsnprintf_chk snprintf strchr strcmp strlen strncmp strerrordesc_np vsnprintf "
+ __memcpy_chk __memset_chk __snprintf_chk __vsnprintf_chk snprintf strchr strcmp strlen strncmp strstr strerrordesc_np vsnprintf "
 
 # Print every #include below $1/src that its house may not have.
 violations() {

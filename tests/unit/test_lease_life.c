@@ -241,6 +241,24 @@ static void a_lost_holder_that_acquires_again_gets_a_fresh_epoch(void **state)
     aster_lease_destroy(again);
 }
 
+static void a_struct_of_zeroes_and_a_missing_store_are_refused_in_words(void **state)
+{
+    struct lease_world *world = *state;
+    struct aster_lease *lease = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    struct aster_bytes name = aster_text("x");
+    struct aster_lease_options zero = {0};
+    zero.ttl_ms = 5000;
+    assert_int_equal(aster_lease_start(world->store, name, name, &zero, &lease, &error), ASTER_ERR_INVALID);
+    assert_non_null(strstr(error.message, "ASTER_LEASE_OPTIONS_INIT"));
+    assert_int_equal(aster_lease_acquire(NULL, name, name, NULL, &lease, NULL, &error), ASTER_ERR_INVALID);
+    assert_non_null(strstr(error.message, "no serializer"));
+    assert_int_equal(aster_lease_release(NULL, 0, NULL, &error), ASTER_ERR_INVALID);
+    assert_int_equal(aster_list(NULL, name, NULL, NULL, &error), ASTER_ERR_INVALID);
+    assert_int_equal(aster_inspect(NULL, name, NULL, &error), ASTER_ERR_INVALID);
+    assert_null(lease);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +274,7 @@ int main(void)
         LEASE_TEST(a_grant_tells_who_held_last_and_an_old_value_revision_is_refused),
         LEASE_TEST(a_quiesced_lease_supplies_no_fence_but_keeps_others_out_until_it_is_released),
         LEASE_TEST(impossible_times_are_refused_with_the_inequality_and_its_numbers),
+        LEASE_TEST(a_struct_of_zeroes_and_a_missing_store_are_refused_in_words),
         LEASE_TEST(a_lost_holder_that_acquires_again_gets_a_fresh_epoch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "platform/entropy.h"
 #include "serializer/memory/internal.h"
 
@@ -146,8 +147,8 @@ aster_status aster_memory_open(const struct aster_memory_options *options, struc
                                struct aster_error *error)
 {
     struct aster_memory_options known = ASTER_MEMORY_OPTIONS_INIT;
-    if (options != NULL) {
-        memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
+    if (aster_options_read(&known, options, "ASTER_MEMORY_OPTIONS_INIT", error) != ASTER_OK) {
+        return ASTER_ERR_INVALID;
     }
     if (known.stripes == 0 || known.stripes > STRIPES_MAX) {
         return aster_error_set(error, ASTER_ERR_INVALID, "stripes is %zu: give 1 to %d", known.stripes, STRIPES_MAX);

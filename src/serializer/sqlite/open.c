@@ -4,6 +4,7 @@
 
 #include "aster/sqlite.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "platform/files.h"
 #include "platform/fork.h"
 #include "serializer/sqlite/boot.h"
@@ -85,9 +86,8 @@ static aster_status read_options(const struct aster_sqlite_options *given, struc
                                  struct aster_error *error)
 {
     struct aster_sqlite_options made = ASTER_SQLITE_OPTIONS_INIT;
-    if (given != NULL) {
-        memcpy(&made, given, given->struct_size < sizeof made ? given->struct_size : sizeof made);
-        made.struct_size = sizeof made;
+    if (aster_options_read(&made, given, "ASTER_SQLITE_OPTIONS_INIT", error) != ASTER_OK) {
+        return ASTER_ERR_INVALID;
     }
     const struct {
         const char *name;
