@@ -49,7 +49,8 @@ ASTER_API const char *aster_lease_reason_name(enum aster_lease_reason reason);
 #define ASTER_LEASE_DEFAULT (-1)          /* renew interval: ttl/3; margin: min(1 s, ttl/10) */
 
 /* Called from a dispatcher thread, never from the renewing one: it may be slow, and may call any function here,
- * release and destroy included. Called once per status change, in order. */
+ * release and destroy included. Called once per status change, in order; not for a blocking acquire that is not
+ * granted, whose handle nobody sees. */
 typedef void (*aster_lease_callback)(struct aster_lease *lease, enum aster_lease_status status, void *user);
 
 struct aster_lease_options {

@@ -95,7 +95,8 @@ void lease_set_status(struct aster_lease *lease, enum aster_lease_status status,
     if (lease->event_fd >= 0 && is_over(status)) {
         eventfd_write(lease->event_fd, 1);
     }
-    if (lease->on_status != NULL && !lease->destroyed && lease->change_count < STATUS_CHANGES_MAX) {
+    bool unseen = lease->blocking && status == ASTER_LEASE_NOT_GRANTED;
+    if (lease->on_status != NULL && !lease->destroyed && !unseen && lease->change_count < STATUS_CHANGES_MAX) {
         lease->changes[lease->change_count++] = (unsigned char)status;
         lease_dispatcher_queue(lease);
     }

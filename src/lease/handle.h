@@ -50,6 +50,7 @@ struct aster_lease {
     void *user;
     size_t references; /* the user's, one per request in flight, one per queued callback, one per blocked caller */
     bool destroyed;
+    bool blocking; /* of aster_lease_acquire(): its caller does not see the handle unless it is granted */
 
     enum aster_lease_status status;
     enum aster_lease_reason reason;

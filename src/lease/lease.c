@@ -114,16 +114,17 @@ static aster_status create(struct aster_serializer *serializer, struct aster_byt
     return status;
 }
 
-aster_status aster_lease_start(struct aster_serializer *serializer, struct aster_bytes resource,
-                               struct aster_bytes holder, const struct aster_lease_options *options,
-                               struct aster_lease **lease, struct aster_error *error)
+/* With `blocking` the handle has a second reference, for the caller that waits, and nobody sees it ungranted. */
+static aster_status start(struct aster_serializer *serializer, struct aster_bytes resource, struct aster_bytes holder,
+                          const struct aster_lease_options *options, bool blocking, struct aster_lease **lease,
+                          struct aster_error *error)
 {
     struct aster_lease_options known = ASTER_LEASE_OPTIONS_INIT;
-    if (aster_options_read(&known, options, "ASTER_LEASE_OPTIONS_INIT", error) != ASTER_OK) {
-        return ASTER_ERR_INVALID;
-    }
     struct aster_lease *made = NULL;
-    aster_status status = create(serializer, resource, holder, &known, &made, error);
+    aster_status status = aster_options_read(&known, options, "ASTER_LEASE_OPTIONS_INIT", error);
+    if (status == ASTER_OK) {
+        status = create(serializer, resource, holder, &known, &made, error);
+    }
     if (status != ASTER_OK) {
         return status;
     }
@@ -132,6 +133,8 @@ aster_status aster_lease_start(struct aster_serializer *serializer, struct aster
     outbox_init(&outbox);
     *lease = made;
     lease_runtime_lock(made->runtime);
+    made->blocking = blocking;
+    made->references += blocking;
     made->timeout_ns = aster_ms_to_ns(timeout_ms);
     if (known.wait_ms > 0) {
         made->wait_until_ns = aster_add_saturated(aster_clock_now_ns(made->clock), aster_ms_to_ns(known.wait_ms));
@@ -139,6 +142,13 @@ aster_status aster_lease_start(struct aster_serializer *serializer, struct aster
     lease_acquire_begin(made, &outbox);
     lease_runtime_unlock(made->runtime, &outbox);
     return ASTER_OK;
+}
+
+aster_status aster_lease_start(struct aster_serializer *serializer, struct aster_bytes resource,
+                               struct aster_bytes holder, const struct aster_lease_options *options,
+                               struct aster_lease **lease, struct aster_error *error)
+{
+    return start(serializer, resource, holder, options, false, lease, error);
 }
 
 static struct timespec monotonic_after_ms(int64_t ms)
@@ -173,29 +183,48 @@ static aster_status give_failure(const struct aster_lease *lease, aster_status s
     return aster_error_set(error, status, "%s: %s", what, aster_status_name(status));
 }
 
+/* Locked. What became of an acquire that is answered. */
+static aster_status take_outcome(const struct aster_lease *lease, struct aster_reply *reply, struct aster_error *error)
+{
+    if (lease->status == ASTER_LEASE_NOT_GRANTED && lease->outcome == ASTER_ERR_CANCELLED) {
+        return aster_error_set(error, ASTER_ERR_CANCELLED, "the acquire was cancelled");
+    }
+    if (lease->status == ASTER_LEASE_NOT_GRANTED && lease->outcome != ASTER_OK) {
+        return give_failure(lease, lease->outcome, "the acquire failed", error);
+    }
+    if (reply != NULL && aster_reply_set(reply, &lease->grant.decision) != ASTER_OK) {
+        return aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for the decision");
+    }
+    return ASTER_OK;
+}
+
+/* Locked. A callback of another thread may destroy the handle meanwhile: the caller has a reference. */
+static aster_status wait_acquired(struct aster_lease *lease, int64_t timeout_ms, struct aster_reply *reply,
+                                  struct aster_error *error)
+{
+    struct timespec until = monotonic_after_ms(timeout_ms > 0 ? timeout_ms : 0);
+    bool in_time = true;
+    while (lease->status == ASTER_LEASE_ACQUIRING && in_time) {
+        in_time = wait_changed(lease, timeout_ms < 0 ? NULL : &until);
+    }
+    if (lease->status == ASTER_LEASE_ACQUIRING) {
+        return aster_error_set(error, ASTER_ERR_TIMEOUT, "still acquiring after %" PRId64 " ms", timeout_ms);
+    }
+    return take_outcome(lease, reply, error);
+}
+
 aster_status aster_lease_wait_acquired(struct aster_lease *lease, int64_t timeout_ms, struct aster_reply *reply,
                                        struct aster_error *error)
 {
     if (is_forked(lease)) {
         return forked(error);
     }
-    struct timespec until = monotonic_after_ms(timeout_ms > 0 ? timeout_ms : 0);
-    aster_status status = ASTER_OK;
-    lease_runtime_lock(lease->runtime);
-    bool in_time = true;
-    while (lease->status == ASTER_LEASE_ACQUIRING && in_time) {
-        in_time = wait_changed(lease, timeout_ms < 0 ? NULL : &until);
-    }
-    if (lease->status == ASTER_LEASE_ACQUIRING) {
-        status = aster_error_set(error, ASTER_ERR_TIMEOUT, "still acquiring after %" PRId64 " ms", timeout_ms);
-    } else if (lease->status == ASTER_LEASE_NOT_GRANTED && lease->outcome != ASTER_OK) {
-        status = lease->outcome == ASTER_ERR_CANCELLED
-                     ? aster_error_set(error, ASTER_ERR_CANCELLED, "the acquire was cancelled")
-                     : give_failure(lease, lease->outcome, "the acquire failed", error);
-    } else if (reply != NULL && aster_reply_set(reply, &lease->grant.decision) != ASTER_OK) {
-        status = aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for the decision");
-    }
-    lease_runtime_unlock(lease->runtime, NULL);
+    struct aster_runtime *runtime = lease->runtime;
+    lease_runtime_lock(runtime);
+    lease->references++;
+    aster_status status = wait_acquired(lease, timeout_ms, reply, error);
+    lease_unref(lease);
+    lease_runtime_unlock(runtime, NULL);
     return status;
 }
 
@@ -204,13 +233,24 @@ aster_status aster_lease_acquire(struct aster_serializer *serializer, struct ast
                                  struct aster_lease **lease, struct aster_reply *reply, struct aster_error *error)
 {
     struct aster_lease *made = NULL;
-    aster_status status = aster_lease_start(serializer, resource, holder, options, &made, error);
+    aster_status status = start(serializer, resource, holder, options, true, &made, error);
     if (status != ASTER_OK) {
         return status;
     }
-    status = aster_lease_wait_acquired(made, -1, reply, error);
-    bool granted = status == ASTER_OK && made->grant.decision.outcome == ASTER_GRANTED;
-    if (!granted) {
+    struct aster_runtime *runtime = made->runtime;
+    lease_runtime_lock(runtime);
+    status = wait_acquired(made, -1, reply, error);
+    bool granted = made->grant.decision.outcome == ASTER_GRANTED && made->status != ASTER_LEASE_NOT_GRANTED;
+    bool destroyed = made->destroyed; /* by its callback */
+    lease_unref(made);
+    lease_runtime_unlock(runtime, NULL);
+    if (destroyed) {
+        return aster_error_set(error, ASTER_ERR_CANCELLED, "the status callback destroyed the handle");
+    }
+    if (granted && status != ASTER_OK) {
+        aster_lease_release(made, 0, NULL, NULL); /* goes on in the background */
+    }
+    if (!granted || status != ASTER_OK) {
         aster_lease_destroy(made);
         made = NULL;
     }

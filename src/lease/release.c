@@ -74,7 +74,9 @@ void lease_release_answer(struct aster_lease *lease, aster_status status, const 
                released ? ASTER_LEASE_REASON_NONE : lease_denial_reason(lease, decision));
         return;
     }
-    lease_note_error(lease, status, error);
+    if (!(lease->release.given_back && status == ASTER_ERR_CANCELLED)) { /* its own doing says nothing of the store */
+        lease_note_error(lease, status, error);
+    }
     if (status == ASTER_ERR_CLOSED || status == ASTER_ERR_INVALID || status == ASTER_ERR_REENTRANT) {
         finish(lease, status, ASTER_LEASE_LOST,
                status == ASTER_ERR_CLOSED ? ASTER_LEASE_REASON_CLOSED : ASTER_LEASE_REASON_UNREACHABLE);

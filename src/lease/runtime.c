@@ -283,8 +283,9 @@ aster_status aster_runtime_create(const struct aster_runtime_options *options, s
                                   struct aster_error *error)
 {
     struct aster_runtime_options known = ASTER_RUNTIME_OPTIONS_INIT;
-    if (aster_options_read(&known, options, "ASTER_RUNTIME_OPTIONS_INIT", error) != ASTER_OK) {
-        return ASTER_ERR_INVALID;
+    aster_status status = aster_options_read(&known, options, "ASTER_RUNTIME_OPTIONS_INIT", error);
+    if (status != ASTER_OK) {
+        return status;
     }
     uint64_t generation = aster_fork_generation(error);
     if (generation == 0) {
@@ -294,7 +295,7 @@ aster_status aster_runtime_create(const struct aster_runtime_options *options, s
     if (made == NULL) {
         return aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for a runtime");
     }
-    aster_status status = aster_entropy_fill(made->random, sizeof made->random, error);
+    status = aster_entropy_fill(made->random, sizeof made->random, error);
     if (status == ASTER_OK && made->is_virtual) {
         made->clock->ops->subscribe(made->clock->self, wake_virtual, made);
     } else if (status == ASTER_OK) {

@@ -279,8 +279,9 @@ aster_status aster_blocking_serializer_create(aster_blocking_transition transiti
                                               struct aster_serializer **serializer, struct aster_error *error)
 {
     struct aster_blocking_options known = ASTER_BLOCKING_OPTIONS_INIT;
-    if (aster_options_read(&known, options, "ASTER_BLOCKING_OPTIONS_INIT", error) != ASTER_OK) {
-        return ASTER_ERR_INVALID;
+    aster_status status = aster_options_read(&known, options, "ASTER_BLOCKING_OPTIONS_INIT", error);
+    if (status != ASTER_OK) {
+        return status;
     }
     known.name = known.name != NULL ? known.name : "app";
     known.threads = known.threads != 0 ? known.threads : 1;
@@ -293,7 +294,7 @@ aster_status aster_blocking_serializer_create(aster_blocking_transition transiti
     if (blocking == NULL) {
         return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for a serializer of %u threads", known.threads);
     }
-    aster_status status = start(blocking, error);
+    status = start(blocking, error);
     if (status == ASTER_OK) {
         status = aster_serializer_create(&blocking->ops, blocking, known.clock, serializer, error);
     }

@@ -2,6 +2,7 @@
  * that no back end can forget them. */
 #include "aster/sys/serializer.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -17,6 +18,7 @@ struct aster_serializer {
     void *self;
     struct aster_clock clock;
     uint64_t generation;
+    _Atomic(bool) closed;
     _Atomic(size_t) references;
 };
 
@@ -76,6 +78,7 @@ aster_status aster_serializer_create(const struct aster_serializer_ops *ops, voi
     made->self = self;
     made->clock = clock != NULL ? *clock : *aster_clock_system();
     made->generation = generation;
+    atomic_init(&made->closed, false);
     atomic_init(&made->references, 1);
     *serializer = made;
     return ASTER_OK;
@@ -104,6 +107,7 @@ void aster_serializer_unref(struct aster_serializer *serializer)
 void aster_serializer_close(struct aster_serializer *serializer)
 {
     if (aster_fork_is_same(serializer->generation)) {
+        atomic_store(&serializer->closed, true);
         serializer->ops.close(serializer->self);
     }
 }
@@ -113,7 +117,7 @@ void aster_serializer_destroy(struct aster_serializer *serializer)
     if (serializer == NULL || !aster_fork_is_same(serializer->generation)) {
         return;
     }
-    serializer->ops.close(serializer->self);
+    aster_serializer_close(serializer);
     serializer->ops.wait(serializer->self, DESTROY_WAIT_MS);
     aster_serializer_unref(serializer);
 }
@@ -137,6 +141,10 @@ static aster_status refuse(const struct aster_serializer *serializer, struct ast
                                "this %s serializer belongs to the parent process: open another one after fork()",
                                serializer->ops.name);
     }
+    if (!is_inside(serializer)) {
+        return aster_error_set(error, ASTER_ERR_CLOSED, "the %s serializer is closed: nothing was applied",
+                               serializer->ops.name);
+    }
     return aster_error_set(error, ASTER_ERR_REENTRANT,
                            "called from inside a mutation of the same %s serializer: return from the mutation first",
                            serializer->ops.name);
@@ -146,6 +154,12 @@ static inline bool is_usable(const struct aster_serializer *serializer)
 {
     return serializer != NULL && aster_fork_is_same(serializer->generation) &&
            (innermost == NULL || !is_inside(serializer));
+}
+
+/* For what runs on the calling thread; requests are answered by the back end, which knows what it still has to. */
+static inline bool is_open(const struct aster_serializer *serializer)
+{
+    return is_usable(serializer) && !atomic_load_explicit(&serializer->closed, memory_order_relaxed);
 }
 
 static aster_status unsupported(const struct aster_serializer *serializer, const char *slot, struct aster_error *error)
@@ -204,7 +218,7 @@ aster_status aster_mutate_fenced(struct aster_serializer *serializer, const stru
                                  struct aster_bytes writer, aster_mutation mutation, void *user,
                                  struct aster_verdict *verdict, struct aster_error *error)
 {
-    if (!is_usable(serializer)) {
+    if (!is_open(serializer)) {
         return refuse(serializer, error);
     }
     if (serializer->ops.mutate_fenced == NULL) {
@@ -214,14 +228,22 @@ aster_status aster_mutate_fenced(struct aster_serializer *serializer, const stru
         *verdict = (struct aster_verdict){ASTER_REASON_NO_FENCE, 0, 0};
         return ASTER_OK;
     }
+    if (fence->epoch < 0) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "epoch of the fence is %" PRId64 ": it must be 0 or more",
+                               fence->epoch);
+    }
     struct guarded guarded = {serializer, mutation, user};
-    return serializer->ops.mutate_fenced(serializer->self, fence, writer, run_guarded, &guarded, verdict, error);
+    aster_serializer_ref(serializer); /* another thread may destroy it meanwhile */
+    aster_status status =
+        serializer->ops.mutate_fenced(serializer->self, fence, writer, run_guarded, &guarded, verdict, error);
+    aster_serializer_unref(serializer);
+    return status;
 }
 
 aster_status aster_list(struct aster_serializer *serializer, struct aster_bytes prefix, aster_visit_row visit,
                         void *user, struct aster_error *error)
 {
-    if (!is_usable(serializer)) {
+    if (!is_open(serializer)) {
         return refuse(serializer, error);
     }
     if (serializer->ops.list == NULL) {
@@ -233,17 +255,15 @@ aster_status aster_list(struct aster_serializer *serializer, struct aster_bytes 
 aster_status aster_history(struct aster_serializer *serializer, const struct aster_history_query *query,
                            aster_visit_event visit, void *user, struct aster_error *error)
 {
-    if (!is_usable(serializer)) {
+    if (!is_open(serializer)) {
         return refuse(serializer, error);
     }
     if (serializer->ops.history == NULL) {
         return unsupported(serializer, "a history", error);
     }
     struct aster_history_query known = ASTER_HISTORY_QUERY_INIT;
-    if (aster_options_read(&known, query, "ASTER_HISTORY_QUERY_INIT", error) != ASTER_OK) {
-        return ASTER_ERR_INVALID;
-    }
-    return serializer->ops.history(serializer->self, &known, visit, user, error);
+    aster_status status = aster_options_read(&known, query, "ASTER_HISTORY_QUERY_INIT", error);
+    return status == ASTER_OK ? serializer->ops.history(serializer->self, &known, visit, user, error) : status;
 }
 
 const char *aster_serializer_name(const struct aster_serializer *serializer)

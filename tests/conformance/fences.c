@@ -129,6 +129,17 @@ static void calling_back_from_inside_a_write_is_refused_and_never_deadlocks(stru
     EXPECT(nested.status == ASTER_ERR_REENTRANT);
 }
 
+static void after_close_and_under_a_negative_epoch_nothing_is_written(struct scenario *s)
+{
+    int runs = 0;
+    SKIP_IF(!offers_writes(s), no_fenced_write);
+    EXPECT(acquire(s, "r", "a") == ASTER_REASON_NONE);
+    EXPECT(aster_conformance_write(s, "r", -1, "a", "a", &runs) == FAILED && s->status == ASTER_ERR_INVALID);
+    aster_serializer_close(s->serializer);
+    EXPECT(aster_conformance_write(s, "r", 1, "a", "a", &runs) == FAILED && s->status == ASTER_ERR_CLOSED);
+    EXPECT(runs == 0);
+}
+
 const struct scenario_entry aster_conformance_fences[] = {
     {"a put is held to the fence rule in its order", a_put_is_held_to_the_fence_rule_in_its_order},
     {"a refused write never runs", a_refused_write_never_runs},
@@ -139,5 +150,7 @@ const struct scenario_entry aster_conformance_fences[] = {
     {"what a failing write returned is returned", what_a_failing_write_returned_is_returned},
     {"calling back from inside a write is refused and never deadlocks",
      calling_back_from_inside_a_write_is_refused_and_never_deadlocks},
+    {"after close and under a negative epoch nothing is written",
+     after_close_and_under_a_negative_epoch_nothing_is_written},
     {NULL, NULL},
 };

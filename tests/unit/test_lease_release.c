@@ -116,6 +116,7 @@ struct heard {
     int count;
     bool release_inside;
     bool destroy_inside;
+    enum aster_lease_status destroy_at;
     aster_status released;
 };
 
@@ -127,7 +128,7 @@ static void hear(struct aster_lease *lease, enum aster_lease_status status, void
     if (heard->release_inside && status == ASTER_LEASE_HELD) {
         heard->released = aster_lease_release(lease, 1000, NULL, NULL);
     }
-    if (heard->destroy_inside && status == ASTER_LEASE_LOST) {
+    if (heard->destroy_inside && status == heard->destroy_at) {
         aster_lease_destroy(lease);
     }
 }
@@ -184,13 +185,57 @@ static void a_callback_may_release_its_own_lease(void **state)
 static void a_callback_may_destroy_its_own_lease(void **state)
 {
     struct lease_world *world = *state;
-    struct heard heard = {.destroy_inside = true};
+    struct heard heard = {.destroy_inside = true, .destroy_at = ASTER_LEASE_LOST};
     world->options.on_status = hear;
     world->options.user = &heard;
     assert_non_null(lease_world_acquire(world, "A"));
     fake_clock_leap_ms(world->clock, 20000);
     assert_int_equal(heard.count, 2);
     assert_int_equal(aster_runtime_handles(world->runtime), 0);
+}
+
+static void a_callback_may_destroy_a_handle_that_its_acquire_still_waits_for(void **state)
+{
+    struct lease_world *world = *state;
+    struct heard heard = {.destroy_inside = true, .destroy_at = ASTER_LEASE_HELD};
+    struct aster_lease *lease = NULL;
+    world->options.on_status = hear;
+    world->options.user = &heard;
+    assert_int_equal(
+        aster_lease_acquire(world->store, aster_text("r"), aster_text("A"), &world->options, &lease, NULL, NULL),
+        ASTER_ERR_CANCELLED);
+    assert_null(lease);
+    assert_int_equal(heard.count, 1);
+    assert_int_equal(aster_runtime_handles(world->runtime), 0);
+}
+
+static void a_blocking_acquire_that_is_denied_tells_nobody_about_a_handle(void **state)
+{
+    struct lease_world *world = *state;
+    struct heard heard = {.destroy_inside = true, .destroy_at = ASTER_LEASE_NOT_GRANTED};
+    assert_int_equal(lease_world_grant_to(world, "B"), 1);
+    world->options.on_status = hear;
+    world->options.user = &heard;
+    assert_null(lease_world_acquire(world, "A"));
+    assert_int_equal(heard.count, 0);
+    assert_int_equal(aster_runtime_handles(world->runtime), 0);
+}
+
+static void what_was_never_initialised_is_refused(void **state)
+{
+    struct lease_world *world = *state;
+    struct aster_lease *lease = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    const struct aster_lease_options zero = {.ttl_ms = 5000};
+    assert_int_equal(aster_lease_acquire(world->store, aster_text("r"), aster_text("A"), &zero, &lease, NULL, &error),
+                     ASTER_ERR_INVALID);
+    assert_non_null(strstr(error.message, "ASTER_LEASE_OPTIONS_INIT"));
+    assert_int_equal(aster_lease_acquire(NULL, aster_text("r"), aster_text("A"), NULL, &lease, NULL, &error),
+                     ASTER_ERR_INVALID);
+    const struct aster_memory_options memory = {.stripes = 1};
+    struct aster_serializer *serializer = NULL;
+    assert_int_equal(aster_memory_open(&memory, &serializer, &error), ASTER_ERR_INVALID);
+    assert_non_null(strstr(error.message, "ASTER_MEMORY_OPTIONS_INIT"));
 }
 
 /* Row 131: rounds of acquire and release with a slow store leave nothing behind. */
@@ -226,6 +271,9 @@ int main(void)
         LEASE_TEST(a_descriptor_made_after_the_end_is_readable_at_once),
         LEASE_TEST(a_callback_may_release_its_own_lease),
         LEASE_TEST(a_callback_may_destroy_its_own_lease),
+        LEASE_TEST(a_callback_may_destroy_a_handle_that_its_acquire_still_waits_for),
+        LEASE_TEST(a_blocking_acquire_that_is_denied_tells_nobody_about_a_handle),
+        LEASE_TEST(what_was_never_initialised_is_refused),
         LEASE_TEST(rounds_with_a_slow_store_leave_no_handle_and_no_timer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,6 +310,23 @@ static void a_protected_table_accepts_the_mutation_of_its_own_fence_only(void **
     assert_int_equal(rows(fixture), 1);
 }
 
+static void what_a_mutation_declares_ends_with_it(void **state)
+{
+    struct fixture *fixture = *state;
+    char *sql = NULL;
+    assert_int_equal(store_acquire(&fixture->call, "other", "b", 10000), ASTER_OK);
+    assert_int_equal(aster_sqlite_protect_sql("t", aster_text("other"), NULL, &sql, NULL), ASTER_OK);
+    sqlite_store_execute(&fixture->store, sql);
+    sqlite3_free(sql);
+    struct script declares = {.first = "SELECT aster_fence('other', 1, 'b')"};
+    assert_int_equal(mutate(fixture, &current, "a", &declares, NULL), ASTER_OK);
+    assert_int_equal(declares.first_code, SQLITE_OK);
+    struct script next = {.first = "INSERT INTO t VALUES (1, 'x')"};
+    assert_int_equal(mutate(fixture, &current, "a", &next, NULL), ASTER_OK);
+    assert_int_not_equal(next.first_code, SQLITE_OK);
+    assert_int_equal(rows(fixture), 0);
+}
+
 #define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -321,6 +338,7 @@ int main(void)
         STORE_TEST(a_mutation_cannot_end_the_transaction),
         STORE_TEST(nothing_is_written_after_a_statement_rolled_the_transaction_back),
         STORE_TEST(a_mutation_cannot_change_the_leases),
+        STORE_TEST(what_a_mutation_declares_ends_with_it),
         STORE_TEST(a_statement_left_open_does_not_hold_the_transaction),
         STORE_TEST(calling_the_store_from_inside_a_mutation_is_refused_and_never_deadlocks),
         STORE_TEST(a_revoke_waits_for_a_running_mutation_and_reads_do_not),

@@ -1,7 +1,5 @@
 /* The fenced write. The path of a valid fence takes one hash, one lock and one comparison; all that makes a refusal
  * helpful is kept off it. */
-#include <inttypes.h>
-
 #include "base/error.h"
 #include "serializer/memory/internal.h"
 
@@ -13,10 +11,6 @@ static aster_status check_names(const struct aster_fence *fence, struct aster_by
     }
     if (status == ASTER_OK) {
         status = aster_identity_check(writer, "writer", error);
-    }
-    if (status == ASTER_OK && fence->epoch < 0) {
-        status = aster_error_set(error, ASTER_ERR_INVALID, "epoch of the fence is %" PRId64 ": it must be 0 or more",
-                                 fence->epoch);
     }
     return status;
 }

@@ -147,8 +147,9 @@ aster_status aster_memory_open(const struct aster_memory_options *options, struc
                                struct aster_error *error)
 {
     struct aster_memory_options known = ASTER_MEMORY_OPTIONS_INIT;
-    if (aster_options_read(&known, options, "ASTER_MEMORY_OPTIONS_INIT", error) != ASTER_OK) {
-        return ASTER_ERR_INVALID;
+    aster_status status = aster_options_read(&known, options, "ASTER_MEMORY_OPTIONS_INIT", error);
+    if (status != ASTER_OK) {
+        return status;
     }
     if (known.stripes == 0 || known.stripes > STRIPES_MAX) {
         return aster_error_set(error, ASTER_ERR_INVALID, "stripes is %zu: give 1 to %d", known.stripes, STRIPES_MAX);
@@ -158,7 +159,7 @@ aster_status aster_memory_open(const struct aster_memory_options *options, struc
         stripes *= 2;
     }
     struct memory *memory = NULL;
-    aster_status status = create(&known, stripes, &memory, error);
+    status = create(&known, stripes, &memory, error);
     if (status != ASTER_OK) {
         return status;
     }

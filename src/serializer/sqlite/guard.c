@@ -55,15 +55,20 @@ int aster_guard_declare(struct aster_guard *guard, const struct aster_fence *fen
     return SQLITE_OK;
 }
 
+void aster_guard_withdraw_all(struct aster_guard *guard)
+{
+    while (guard->first != NULL) {
+        aster_guard_withdraw(guard, guard->first->fence.resource);
+    }
+}
+
 static void drop_reference(void *user)
 {
     struct aster_guard *guard = user;
     if (--guard->references > 0) {
         return;
     }
-    while (guard->first != NULL) {
-        aster_guard_withdraw(guard, guard->first->fence.resource);
-    }
+    aster_guard_withdraw_all(guard);
     free(guard);
 }
 

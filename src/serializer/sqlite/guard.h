@@ -27,5 +27,6 @@ int aster_guard_declare(struct aster_guard *guard, const struct aster_fence *fen
 
 /* Take the declaration for `resource` back, if there is one. */
 void aster_guard_withdraw(struct aster_guard *guard, struct aster_bytes resource);
+void aster_guard_withdraw_all(struct aster_guard *guard);
 
 #endif

@@ -84,7 +84,7 @@ static aster_status run_mutation(struct aster_store *store, const struct aster_f
     aster_status status = mutation(connection->db, user);
     reset_statements(connection->db);
     store->in_mutation = false;
-    aster_guard_withdraw(store->guard, fence->resource);
+    aster_guard_withdraw_all(store->guard); /* also what the mutation declared by itself: the next one is another's */
     if (status != ASTER_OK) {
         aster_connection_rollback(connection);
         return aster_error_set(error, status, "the mutation returned %s: what it wrote was rolled back",

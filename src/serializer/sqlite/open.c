@@ -86,9 +86,7 @@ static aster_status read_options(const struct aster_sqlite_options *given, struc
                                  struct aster_error *error)
 {
     struct aster_sqlite_options made = ASTER_SQLITE_OPTIONS_INIT;
-    if (aster_options_read(&made, given, "ASTER_SQLITE_OPTIONS_INIT", error) != ASTER_OK) {
-        return ASTER_ERR_INVALID;
-    }
+    aster_status status = aster_options_read(&made, given, "ASTER_SQLITE_OPTIONS_INIT", error);
     const struct {
         const char *name;
         int64_t value;
@@ -103,14 +101,13 @@ static aster_status read_options(const struct aster_sqlite_options *given, struc
         {"limits.ttl_max_ms", made.limits.ttl_max_ms, made.limits.ttl_min_ms, ASTER_TTL_HARD_MAX_MS},
         {"limits.value_max_bytes", (int64_t)made.limits.value_max_bytes, 0, ASTER_VALUE_MAX},
     };
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        aster_status status = check_range(ranges[i].name, ranges[i].value, ranges[i].least, ranges[i].most, error);
-        if (status != ASTER_OK) {
-            return status;
-        }
+    for (size_t i = 0; status == ASTER_OK && i < sizeof ranges / sizeof ranges[0]; i++) {
+        status = check_range(ranges[i].name, ranges[i].value, ranges[i].least, ranges[i].most, error);
     }
-    *options = made;
-    return ASTER_OK;
+    if (status == ASTER_OK) {
+        *options = made;
+    }
+    return status;
 }
 
 /* A path that SQLite takes for the name of a file, whatever it looks like. */

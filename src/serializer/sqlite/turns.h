@@ -1,5 +1,8 @@
 /* Whose turn it is to write, among the threads of one process: the worker or a fenced write. They alternate, so
- * neither starves the other, and every wait is bounded: SQLite's own lock is never fought over within the process. */
+ * neither starves the other, and every wait is bounded: SQLite's own lock is never fought over within the process.
+ *
+ * Between processes SQLite's lock has no queue: who wants it looks from time to time. So a process that has held it for
+ * long leaves it alone for a tenth of that time, long enough for the others to look, before it takes it again. */
 #ifndef SQLITE_TURNS_H
 #define SQLITE_TURNS_H
 
@@ -14,6 +17,8 @@ struct aster_turns {
     pthread_cond_t changed;
     bool taken;
     int waiting[ASTER_WRITER_COUNT];
+    int64_t taken_at_ns;
+    int64_t free_at_ns;     /* until then the file is left to other processes */
     bool worker_wants;      /* the worker did not get its turn in time and comes back for it: a turn is kept for it */
     enum aster_writer next; /* who goes first when both wait */
 };

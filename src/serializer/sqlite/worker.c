@@ -82,7 +82,8 @@ static aster_status enqueue(struct aster_worker *worker, struct aster_request *r
     pthread_mutex_lock(&worker->mutex);
     if (worker->closing) {
         status = aster_error_set(error, ASTER_ERR_CLOSED, "the serializer is closed: nothing was applied");
-    } else if (worker->queued >= worker->store->options.queue_max) {
+    } else if (worker->queued >= worker->store->options.queue_max && request->operation.kind != ASTER_OP_RENEW) {
+        /* Other traffic must not cost a lease; renewals are as many as there are leases. */
         status = aster_error_set(error, ASTER_ERR_LIMIT,
                                  "queue_max is %zu and that many requests wait for a commit: retry later",
                                  worker->store->options.queue_max);
