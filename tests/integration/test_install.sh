@@ -69,6 +69,9 @@ mapfile -t core_headers < <(find "$prefix/include/aster" -name '*.h' ! -name sql
 same_symbols "$prefix/lib/libaster.so" "${core_headers[@]}"
 same_symbols "$prefix/lib/libaster-sqlite.so" "$prefix/include/aster/sqlite.h"
 
+[ "$("$ASTER_SOURCE/scripts/install" --help 2>&1)" = "install: usage: scripts/install [PREFIX]" ] ||
+    fail "scripts/install takes an option for a prefix"
+
 needed() {
     readelf -d "$1" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p'
 }
