@@ -98,14 +98,16 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     struct aster_serializer *serializer = NULL;
     struct aster_reply reply = ASTER_REPLY_INIT;
     struct aster_error error = ASTER_ERROR_INIT;
-    const struct aster_limits limits = ASTER_LIMITS_INIT;
     if (aster_holder_resolve(arguments->holder, storage, &holder, &error) != ASTER_OK ||
         aster_resource_check(resource, &error) != ASTER_OK ||
-        aster_identity_check(holder, "holder", &error) != ASTER_OK ||
-        aster_ttl_check(arguments->ttl_ms, &limits, &error) != ASTER_OK) {
+        aster_identity_check(holder, "holder", &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }
-    int code = aster_store_open(cli, ASTER_STORE_CREATE, &store, &serializer);
+    int code = aster_cli_check_ttl(cli, arguments->ttl_ms);
+    if (code != ASTER_EXIT_OK) {
+        return code;
+    }
+    code = aster_store_open(cli, ASTER_STORE_CREATE, &store, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code;
     }

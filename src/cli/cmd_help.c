@@ -15,8 +15,10 @@ static int run(const struct aster_cli *cli, const void *arguments, int argc, cha
     if (command == NULL) {
         char shown[ASTER_PRINTABLE_MAX];
         struct aster_error error;
-        aster_error_set(&error, ASTER_ERR_INVALID, "there is no command \"%s\": `aster help` lists them",
-                        aster_printable(aster_text(argv[0]), shown));
+        const char *meant = aster_command_nearest(argv[0]);
+        aster_error_set(&error, ASTER_ERR_INVALID, "there is no command \"%s\"%s%s%s; `aster help` lists them",
+                        aster_printable(aster_text(argv[0]), shown), meant != NULL ? "; did you mean " : "",
+                        meant != NULL ? meant : "", meant != NULL ? "?" : "");
         aster_cli_fail(cli, &error);
         return ASTER_EXIT_USAGE;
     }

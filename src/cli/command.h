@@ -47,12 +47,18 @@ extern const struct aster_option aster_common_options[];
 /* The command of that name, or NULL. */
 const struct aster_command *aster_command_find(const char *name);
 
+/* The name of the command that was probably meant, or NULL. */
+const char *aster_command_nearest(const char *name);
+
 /* Help for one command, or for the program. */
 void aster_help_command(const struct aster_command *command, FILE *out);
 void aster_help_program(FILE *out);
 
 /* Say on stderr what went wrong, in one line, and return the exit status of error->status. */
 int aster_cli_fail(const struct aster_cli *cli, const struct aster_error *error);
+
+/* Refuse a --ttl out of range, in the units of the command line. Returns an exit status. */
+int aster_cli_check_ttl(const struct aster_cli *cli, int64_t ttl_ms);
 
 /* Say on stderr that the command line is wrong and where help is; returns ASTER_EXIT_USAGE. */
 int aster_cli_usage(const struct aster_cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -3,6 +3,9 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "cli/duration.h"
+#include "cli/nearest.h"
+
 extern const struct aster_command aster_command_run, aster_command_acquire, aster_command_renew, aster_command_release,
     aster_command_revoke, aster_command_forget, aster_command_inspect, aster_command_list, aster_command_watch,
     aster_command_history, aster_command_check, aster_command_put, aster_command_get, aster_command_plan,
@@ -40,6 +43,29 @@ const struct aster_command *aster_command_find(const char *name)
         }
     }
     return NULL;
+}
+
+const char *aster_command_nearest(const char *name)
+{
+    struct aster_nearest nearest = {name, NULL, 0};
+    for (size_t i = 0; aster_commands[i] != NULL; i++) {
+        aster_nearest_offer(&nearest, aster_commands[i]->name);
+    }
+    return nearest.found;
+}
+
+int aster_cli_check_ttl(const struct aster_cli *cli, int64_t ttl_ms)
+{
+    const struct aster_limits limits = ASTER_LIMITS_INIT;
+    char given[ASTER_DURATION_TEXT_SIZE];
+    char least[ASTER_DURATION_TEXT_SIZE];
+    char most[ASTER_DURATION_TEXT_SIZE];
+    if (ttl_ms >= limits.ttl_min_ms && ttl_ms <= limits.ttl_max_ms) {
+        return ASTER_EXIT_OK;
+    }
+    return aster_cli_usage(cli, "--ttl %s: allowed are %s to %s", aster_duration_format(ttl_ms, given),
+                           aster_duration_format(limits.ttl_min_ms, least),
+                           aster_duration_format(limits.ttl_max_ms, most));
 }
 
 int aster_cli_fail(const struct aster_cli *cli, const struct aster_error *error)

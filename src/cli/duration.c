@@ -56,6 +56,9 @@ aster_status aster_duration_parse(const char *text, int64_t *ms, struct aster_er
                           "500ms",
                           error);
         }
+        if (*at == '.' || *at == ',') {
+            return refuse(text, "has a fraction: write whole numbers, for example 1500ms or 1s500ms", error);
+        }
         size_t unit = find_unit(at, length);
         if (unit == UNIT_COUNT) {
             return refuse(text, "has a unit that is none of d, h, m, s, ms: write for example 500ms, 30s or 1h30m",

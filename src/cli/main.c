@@ -24,16 +24,43 @@ static int cut_at_dashes(int argc, char **argv)
     return i;
 }
 
+/* Say which operand is missing: its word in the synopsis. */
+static int refuse_missing(const struct aster_cli *cli, const struct aster_command *command, int count)
+{
+    const char *word = command->operands;
+    for (int i = 0; i < count; i++) {
+        word += strcspn(word, " ") + 1;
+    }
+    return aster_cli_usage(cli, "%.*s is missing: aster %s %s", (int)strcspn(word, " "), word, command->name,
+                           command->operands);
+}
+
 static int check_operands(const struct aster_cli *cli, const struct aster_command *command, int count)
 {
     if (count < command->operands_min) {
-        return aster_cli_usage(cli, "something is missing: aster %s %s", command->name, command->operands);
+        return refuse_missing(cli, command, count);
     }
     if (command->operands_max >= 0 && count > command->operands_max) {
-        return aster_cli_usage(cli, "too many arguments: aster %s %s%s", command->name, command->operands,
+        return aster_cli_usage(cli, "too many arguments: aster %s%s%s%s", command->name,
+                               command->operands[0] != '\0' ? " " : "", command->operands,
                                command->after_dashes ? " (the command goes after --)" : "");
     }
     return ASTER_EXIT_OK;
+}
+
+static int refuse_command(const char *name)
+{
+    char shown[ASTER_PRINTABLE_MAX];
+    aster_printable(aster_text(name), shown);
+    if (name[0] == '-') {
+        fprintf(stderr, "aster: options come after the command: aster COMMAND %s; `aster help` lists the commands\n",
+                shown);
+        return ASTER_EXIT_USAGE;
+    }
+    const char *meant = aster_command_nearest(name);
+    fprintf(stderr, "aster: there is no command \"%s\"%s%s%s; `aster help` lists them\n", shown,
+            meant != NULL ? "; did you mean " : "", meant != NULL ? meant : "", meant != NULL ? "?" : "");
+    return ASTER_EXIT_USAGE;
 }
 
 static int run(const struct aster_command *command, int argc, char **argv)
@@ -86,10 +113,7 @@ int main(int argc, char **argv)
     }
     const struct aster_command *command = aster_command_find(name);
     if (command == NULL) {
-        char shown[ASTER_PRINTABLE_MAX];
-        fprintf(stderr, "aster: there is no command \"%s\"; `aster help` lists them\n",
-                aster_printable(aster_text(argv[1]), shown));
-        return ASTER_EXIT_USAGE;
+        return refuse_command(argv[1]);
     }
     return finish(run(command, argc - 1, argv + 1));
 }

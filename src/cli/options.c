@@ -10,6 +10,7 @@
 #include "aster/bytes.h"
 #include "base/error.h"
 #include "cli/duration.h"
+#include "cli/nearest.h"
 
 #define OPTIONS_MAX 48
 #define HELP_COLUMN 26
@@ -116,13 +117,46 @@ static aster_status store(const struct aster_option *option, void *destination, 
     return ASTER_OK;
 }
 
+static const char *value_wanted(const struct aster_option *option)
+{
+    switch (option->kind) {
+    case ASTER_OPTION_DURATION:
+        return "a duration such as 500ms, 30s or 1h30m";
+    case ASTER_OPTION_COUNT:
+        return "a whole number";
+    default:
+        return option->argument;
+    }
+}
+
+/* getopt tells an unknown long option and the common beginning of several by the same answer. */
+static aster_status refuse_long(const struct parser *parser, const char *given, struct aster_error *error)
+{
+    char name[64];
+    char shown[ASTER_PRINTABLE_MAX];
+    int candidates = 0;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(given + 2, "="), given + 2);
+    struct aster_nearest nearest = {name, NULL, 0};
+    for (int i = 0; i < parser->count; i++) {
+        candidates += strncmp(parser->known[i]->name, name, strlen(name)) == 0;
+        aster_nearest_offer(&nearest, parser->known[i]->name);
+    }
+    aster_printable(aster_text(name), shown);
+    if (candidates > 1) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "more than one option begins with --%s", shown);
+    }
+    return aster_error_set(error, ASTER_ERR_INVALID, "there is no option --%s%s%s%s", shown,
+                           nearest.found != NULL ? "; did you mean --" : "", nearest.found != NULL ? nearest.found : "",
+                           nearest.found != NULL ? "?" : "");
+}
+
 static aster_status refuse(const struct parser *parser, int code, char **argv, struct aster_error *error)
 {
     char shown[ASTER_PRINTABLE_MAX];
     int index = code == ':' || optopt >= 256 ? find(parser, optopt) : -1;
     if (code == ':' && index >= 0) {
         return aster_error_set(error, ASTER_ERR_INVALID, "--%s needs a value: %s", parser->known[index]->name,
-                               parser->known[index]->argument);
+                               value_wanted(parser->known[index]));
     }
     if (index >= 0) {
         return aster_error_set(error, ASTER_ERR_INVALID, "--%s takes no value", parser->known[index]->name);
@@ -132,8 +166,7 @@ static aster_status refuse(const struct parser *parser, int code, char **argv, s
         return aster_error_set(error, ASTER_ERR_INVALID, "there is no option %s",
                                aster_printable(aster_text(letter), shown));
     }
-    return aster_error_set(error, ASTER_ERR_INVALID, "there is no such option, or more than one begins so: %s",
-                           aster_printable(aster_text(argv[optind - 1]), shown));
+    return refuse_long(parser, argv[optind - 1], error);
 }
 
 aster_status aster_options_parse(const struct aster_option_group *groups, size_t group_count, int argc, char **argv,

@@ -184,6 +184,21 @@ def test_wrong_command_lines_exit_64_with_one_line(world):
     assert not os.path.exists(world.database)
 
 
+def test_a_wrong_command_line_says_what_is_wrong_with_it(world):
+    for command, wanted in ((["rum"], "did you mean run?"), (["help", "inpsect"], "did you mean inspect?"),
+                            (["run"], "RESOURCE is missing"), (["schema", "print"], "sqlite is missing"),
+                            (["run", "r"], "there is no command"), (["version", "x"], "too many arguments: aster version;"),
+                            (["--store", "x"], "options come after the command"),
+                            (["run", "r", "--tll", "3s", "--", "true"], "no option --tll; did you mean --ttl?"),
+                            (["run", "r", "--h", "--", "true"], "more than one option begins with --h;"),
+                            (["acquire", "r", "--wait"], "--wait needs a value: a duration such as"),
+                            (["acquire", "r", "--ttl", "10d"], "--ttl 10d: allowed are 100ms to 1d"),
+                            (["run", "r", "--ttl", "10d", "--", "true"], "--ttl 10d: allowed are 100ms to 1d"),
+                            (["acquire", "r", "--ttl", "1.5s"], "has a fraction: write whole numbers")):
+        said = world.aster(*command, code=64).err
+        assert wanted in said and said.count("\n") == 1, (command, said)
+
+
 def test_stores_that_cannot_be_used_exit_78_or_74(world):
     for store in ("postgresql://db/x", "aster://host:1", "bogus", "sqlite:"):
         world.aster("list", "--store", store, code=78)

@@ -85,6 +85,10 @@ static int choose_times(const struct aster_cli *cli, struct aster_run *run)
 {
     const struct aster_run_options *given = run->options;
     struct aster_error error = ASTER_ERROR_INIT;
+    int code = aster_cli_check_ttl(cli, given->ttl_ms);
+    if (code != ASTER_EXIT_OK) {
+        return code;
+    }
     if (aster_renew_plan_make(given->ttl_ms, given->renew_ms, given->margin_ms, ASTER_LEASE_DRIFT_DEFAULT_PPM, NULL,
                               &run->plan, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
