@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "platform/host.h"
 
 static bool epoch_of_text(const char *text, int64_t *epoch)
@@ -30,6 +31,25 @@ static int from_text(const struct aster_cli *cli, const char *resource, const ch
     return ASTER_EXIT_OK;
 }
 
+static int refuse_other(const struct aster_cli *cli, const char *inherited, const char *resource)
+{
+    char shown[ASTER_PRINTABLE_MAX];
+    char shown_inherited[ASTER_PRINTABLE_MAX];
+    return aster_cli_usage(cli, "the lease in the environment is for %s, not for %s: give --holder and --epoch",
+                           aster_printable(aster_text(inherited), shown_inherited),
+                           aster_printable(aster_text(resource), shown));
+}
+
+static int refuse_epoch(const struct aster_cli *cli, const char *inherited)
+{
+    char shown[ASTER_PRINTABLE_MAX];
+    if (inherited == NULL) {
+        return aster_cli_usage(cli, "give the lease's --epoch; `aster acquire` printed it");
+    }
+    return aster_cli_usage(cli, "ASTER_EPOCH is \"%s\", which is no epoch",
+                           aster_printable(aster_text(inherited), shown));
+}
+
 int aster_carried_resolve(const struct aster_cli *cli, const char *resource,
                           const struct aster_carried_options *options, struct aster_carried *carried)
 {
@@ -40,12 +60,16 @@ int aster_carried_resolve(const struct aster_cli *cli, const char *resource,
     bool same = inherited != NULL && (resource == NULL || strcmp(inherited, resource) == 0);
     const char *name = resource != NULL ? resource : inherited;
     const char *holder = options->holder != NULL ? options->holder : same ? getenv("ASTER_HOLDER") : NULL;
+    const char *inherited_epoch = same ? getenv("ASTER_EPOCH") : NULL;
     int64_t epoch = options->epoch;
     if (name == NULL) {
         return aster_cli_usage(cli, "name a resource (outside `aster run` there is no ASTER_RESOURCE)");
     }
-    if (epoch < 0 && !(same && epoch_of_text(getenv("ASTER_EPOCH"), &epoch))) {
-        return aster_cli_usage(cli, "give the lease's --epoch; `aster acquire` printed it");
+    if (inherited != NULL && !same && (epoch < 0 || holder == NULL)) {
+        return refuse_other(cli, inherited, resource);
+    }
+    if (epoch < 0 && !epoch_of_text(inherited_epoch, &epoch)) {
+        return refuse_epoch(cli, inherited_epoch);
     }
     if (holder == NULL) {
         return aster_cli_usage(cli, "give the lease's --holder; `aster acquire` printed it");

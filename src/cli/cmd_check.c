@@ -1,6 +1,7 @@
 /* `aster check`: is this fence current? */
 #include <inttypes.h>
 
+#include "cli/answer.h"
 #include "cli/carried.h"
 #include "cli/output.h"
 #include "cli/store.h"
@@ -22,25 +23,37 @@ static struct aster_verdict judge(const struct aster_snapshot *snapshot, const s
     return aster_fence_verdict(&row, snapshot->resource, fence, fence->holder);
 }
 
-static int report(const struct aster_cli *cli, const struct aster_snapshot *snapshot, struct aster_verdict verdict)
+static int report_json(const struct aster_snapshot *snapshot, struct aster_verdict verdict)
+{
+    bool current = verdict.reason == ASTER_REASON_NONE;
+    return aster_json_print(json_pack("{s:b, s:s?, s:I, s:I, s:o}", "current", current, "reason",
+                                      current ? NULL : aster_reason_name(verdict.reason), "carried_epoch",
+                                      (json_int_t)verdict.carried_epoch, "current_epoch",
+                                      (json_int_t)verdict.current_epoch, "row", aster_json_snapshot(snapshot)),
+                            JSON_COMPACT, stdout);
+}
+
+/* Refused as the write itself would be. */
+static int report(const struct aster_cli *cli, const struct aster_snapshot *snapshot, struct aster_verdict verdict,
+                  struct aster_bytes holder)
 {
     bool current = verdict.reason == ASTER_REASON_NONE;
     if (cli->json) {
-        int failed =
-            aster_json_print(json_pack("{s:b, s:s?, s:I, s:I, s:o}", "current", current, "reason",
-                                       current ? NULL : aster_reason_name(verdict.reason), "carried_epoch",
-                                       (json_int_t)verdict.carried_epoch, "current_epoch",
-                                       (json_int_t)verdict.current_epoch, "row", aster_json_snapshot(snapshot)),
-                             JSON_COMPACT, stdout);
+        int failed = report_json(snapshot, verdict);
         return failed != ASTER_EXIT_OK ? failed : current ? ASTER_EXIT_OK : ASTER_EXIT_REFUSED;
     }
     if (current) {
         printf("current: epoch %" PRId64 "\n", verdict.current_epoch);
         return ASTER_EXIT_OK;
     }
-    fprintf(stderr, "aster %s: %s: carried epoch %" PRId64 ", current epoch %" PRId64 "; stop and acquire again\n",
-            cli->command, aster_reason_name(verdict.reason), verdict.carried_epoch, verdict.current_epoch);
-    return ASTER_EXIT_REFUSED;
+    const struct aster_decision decision = {.struct_size = sizeof decision,
+                                            .kind = ASTER_OP_PUT,
+                                            .outcome = ASTER_DENIED,
+                                            .reason = verdict.reason,
+                                            .epoch = verdict.current_epoch,
+                                            .carried_epoch = verdict.carried_epoch,
+                                            .snapshot = *snapshot};
+    return aster_cli_denied(cli, &decision, holder, ASTER_EXIT_REFUSED);
 }
 
 static int run(const struct aster_cli *cli, const void *user, int argc, char **argv)
@@ -60,7 +73,8 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     if (aster_inspect(serializer, carried.fence.resource, &reply, &error) != ASTER_OK) {
         code = aster_cli_fail(cli, &error);
     } else {
-        code = report(cli, &reply.decision.snapshot, judge(&reply.decision.snapshot, &carried.fence));
+        const struct aster_snapshot *row = &reply.decision.snapshot;
+        code = report(cli, row, judge(row, &carried.fence), carried.fence.holder);
     }
     aster_reply_fini(&reply);
     aster_serializer_destroy(serializer);

@@ -7,7 +7,7 @@ struct arguments {
     bool follow;
 };
 
-static const struct arguments defaults = {0, 0, false};
+static const struct arguments defaults = {-1, 0, false};
 
 static const struct aster_option options[] = {
     {"limit", 'n', ASTER_OPTION_COUNT, "N", "only the newest N events", offsetof(struct arguments, limit), NULL},
@@ -21,7 +21,11 @@ static const struct aster_option options[] = {
 static int run(const struct aster_cli *cli, const void *user, int argc, char **argv)
 {
     const struct arguments *arguments = user;
-    return aster_events_print(cli, argc > 0 ? argv[0] : NULL, arguments->after, arguments->limit, arguments->follow);
+    int64_t limit = arguments->limit < 0 ? 0 : arguments->limit; /* 0 = all, for the serializer */
+    if (arguments->limit == 0) {
+        return aster_cli_usage(cli, "--limit 0 would show nothing: give 1 or more");
+    }
+    return aster_events_print(cli, argc > 0 ? argv[0] : NULL, arguments->after, limit, arguments->follow);
 }
 
 const struct aster_command aster_command_history = {

@@ -48,7 +48,9 @@ static bool visit(const struct aster_snapshot *row, void *user)
                                  holder,
                                  epoch,
                                  row->held ? aster_text_since(row->since_unix_ms, since) : "-",
-                                 row->held ? aster_text_seconds(row->remaining_ns, remaining) : "-",
+                                 !row->held               ? "-"
+                                 : row->remaining_ns == 0 ? "expired"
+                                                          : aster_text_seconds(row->remaining_ns, remaining),
                                  revision};
     listing->failed = aster_text_table_add(&listing->table, sizeof cells / sizeof cells[0], cells) != ASTER_OK;
     return !listing->failed;

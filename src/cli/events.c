@@ -24,9 +24,10 @@ static void print_bytes(const char *before, struct aster_bytes bytes)
 static void print_line(const struct aster_event *event)
 {
     char at[ASTER_TEXT_MAX];
-    printf("%s  %-14s  ", aster_text_instant(event->unix_ms, at), aster_event_name(event->kind));
+    /* What has no fixed width comes last. */
+    printf("%s  %-14s  epoch %-6" PRId64 "  ", aster_text_instant(event->unix_ms, at), aster_event_name(event->kind),
+           event->epoch);
     print_bytes("", event->resource);
-    printf("  epoch %" PRId64, event->epoch);
     if (event->actor.size > 0) {
         print_bytes("  by ", event->actor);
     }

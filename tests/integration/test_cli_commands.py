@@ -94,6 +94,35 @@ def test_the_example_of_acquire_runs_nothing_without_the_lease(world):
     assert world.inspect("nightly-report")["held"] is False
 
 
+def test_the_environment_of_another_lease_is_not_taken_for_this_one(world):
+    for script, wanted in (("put v", "for r, not for v"), ("check other", "for r, not for other")):
+        said = world.aster("run", "r", "--", "sh", "-c", f"{ASTER} {script} </dev/null", code=64).err
+        assert wanted in said and said.count("\n") == 1, said
+    world.environment.update(ASTER_RESOURCE="r", ASTER_HOLDER="w1", ASTER_EPOCH="abc")
+    assert 'ASTER_EPOCH is "abc"' in world.aster("check", code=64).err
+
+
+def test_a_refused_check_says_of_what_and_who_holds_it(world):
+    world.aster("acquire", "r", "--holder", "w1")
+    said = world.aster("check", "r", "--holder", "w2", "--epoch", "1", code=77).err
+    assert "NOT_HOLDER: r is held by w1, epoch 1" in said and "aster history 'r'" in said, said
+    world.aster("release", "r", "--holder", "w1", "--epoch", "1")
+    said = world.aster("check", "r", "--holder", "w1", "--epoch", "1", code=77).err
+    assert "STALE_EPOCH: r is free, epoch 2, carried epoch 1; that lease is over" in said, said
+
+
+def test_columns_line_up_and_an_expired_lease_is_called_so(world):
+    world.aster("acquire", "short", "--ttl", "100ms")
+    world.aster("acquire", "a-much-longer-name", "--ttl", "60s")
+    until(lambda: world.inspect("short")["remaining_ms"] == 0)
+    rows = {line.split()[0]: line for line in world.aster("list").out.splitlines()}
+    assert " expired " in rows["short"] and " expired " not in rows["a-much-longer-name"], rows
+    lines = world.aster("history").out.splitlines()
+    assert len({line.index("epoch") for line in lines}) == 1, lines
+    assert "1 or more" in world.aster("history", "--limit", "0", code=64).err
+    assert len(world.aster("history", "--limit", "1").out.splitlines()) == 1
+
+
 def test_values_come_back_byte_for_byte_and_only_under_the_fence(world):
     value = bytes(range(256)) * 256
     assert len(value) == 65536
