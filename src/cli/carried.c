@@ -78,6 +78,17 @@ int aster_carried_resolve(const struct aster_cli *cli, const char *resource,
     return ASTER_EXIT_OK;
 }
 
+int aster_resource_resolve(const struct aster_cli *cli, const char *named, struct aster_bytes *resource)
+{
+    struct aster_error error = ASTER_ERROR_INIT;
+    const char *name = named != NULL ? named : getenv("ASTER_RESOURCE");
+    if (name == NULL) {
+        return aster_cli_usage(cli, "RESOURCE is missing (outside `aster run` there is no ASTER_RESOURCE)");
+    }
+    *resource = aster_text(name);
+    return aster_resource_check(*resource, &error) == ASTER_OK ? ASTER_EXIT_OK : aster_cli_fail(cli, &error);
+}
+
 aster_status aster_holder_resolve(const char *holder, char storage[ASTER_HOLDER_SIZE], struct aster_bytes *identity,
                                   struct aster_error *error)
 {

@@ -87,6 +87,19 @@ static int acquire(const struct aster_cli *cli, const struct arguments *argument
     return ASTER_EXIT_OK;
 }
 
+/* Nobody could read which lease it is, so nobody could renew or release it. */
+static void give_back(struct aster_serializer *serializer, const struct aster_decision *granted)
+{
+    struct aster_reply reply = ASTER_REPLY_INIT;
+    struct aster_operation operation = ASTER_OPERATION_INIT;
+    operation.kind = ASTER_OP_RELEASE;
+    operation.resource = granted->snapshot.resource;
+    operation.caller = granted->snapshot.holder;
+    operation.epoch = granted->epoch;
+    aster_serializer_call(serializer, &operation, 0, &reply, NULL);
+    aster_reply_fini(&reply);
+}
+
 static int run(const struct aster_cli *cli, const void *user, int argc, char **argv)
 {
     (void)argc;
@@ -114,6 +127,9 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     code = acquire(cli, arguments, resource, holder, serializer, &reply);
     if (code == ASTER_EXIT_OK) {
         code = print(cli, arguments, &store, &reply.decision);
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+            give_back(serializer, &reply.decision);
+        }
     }
     aster_reply_fini(&reply);
     aster_serializer_destroy(serializer);

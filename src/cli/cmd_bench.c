@@ -233,5 +233,6 @@ const struct aster_command aster_command_bench = {
     .options = options,
     .defaults = &defaults,
     .arguments_size = sizeof defaults,
+    .storeless = true,
     .run = run,
 };

@@ -9,7 +9,7 @@ typedef void (*visit_option)(const struct aster_command *command, const struct a
 
 static void each_option(const struct aster_command *command, visit_option visit)
 {
-    const struct aster_option *tables[] = {command->options, aster_common_options};
+    const struct aster_option *tables[] = {command->options, aster_command_common_options(command)};
     for (size_t i = 0; i < 2; i++) {
         for (const struct aster_option *option = tables[i]; option->name != NULL; option++) {
             if (option->help != NULL) {
@@ -188,5 +188,6 @@ const struct aster_command aster_command_completion = {
     .words = "bash zsh fish",
     .example = "source <(aster completion bash)",
     .options = options,
+    .storeless = true,
     .run = run,
 };

@@ -67,5 +67,6 @@ const struct aster_command aster_command_demo = {
     .options = options,
     .defaults = &defaults,
     .arguments_size = sizeof defaults,
+    .storeless = true,
     .run = run,
 };

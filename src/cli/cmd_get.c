@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "cli/carried.h"
 #include "cli/output.h"
 #include "cli/store.h"
 
@@ -36,18 +37,18 @@ static int print(const struct aster_cli *cli, const struct aster_snapshot *row)
 static int run(const struct aster_cli *cli, const void *arguments, int argc, char **argv)
 {
     (void)arguments;
-    (void)argc;
     struct aster_serializer *serializer = NULL;
     struct aster_reply reply = ASTER_REPLY_INIT;
     struct aster_error error = ASTER_ERROR_INIT;
-    if (aster_resource_check(aster_text(argv[0]), &error) != ASTER_OK) {
-        return aster_cli_fail(cli, &error);
+    struct aster_bytes resource;
+    int code = aster_resource_resolve(cli, argc > 0 ? argv[0] : NULL, &resource);
+    if (code == ASTER_EXIT_OK) {
+        code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
     }
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
     if (code != ASTER_EXIT_OK) {
         return code;
     }
-    if (aster_inspect(serializer, aster_text(argv[0]), &reply, &error) != ASTER_OK) {
+    if (aster_inspect(serializer, resource, &reply, &error) != ASTER_OK) {
         code = aster_cli_fail(cli, &error);
     } else {
         code = print(cli, &reply.decision.snapshot);
@@ -60,8 +61,7 @@ static int run(const struct aster_cli *cli, const void *arguments, int argc, cha
 const struct aster_command aster_command_get = {
     .name = "get",
     .summary = "Print the fenced value of a resource, byte for byte",
-    .operands = "RESOURCE",
-    .operands_min = 1,
+    .operands = "[RESOURCE]",
     .operands_max = 1,
     .details =
         "With --json the value is a string, or {\"base64\": ...} when it is not UTF-8; its revision is beside it.\n"

@@ -33,5 +33,6 @@ const struct aster_command aster_command_help = {
     .operands_max = 1,
     .example = "aster help run",
     .options = options,
+    .storeless = true,
     .run = run,
 };

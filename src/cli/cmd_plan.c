@@ -81,5 +81,6 @@ const struct aster_command aster_command_plan = {
     .options = options,
     .defaults = &defaults,
     .arguments_size = sizeof defaults,
+    .storeless = true,
     .run = run,
 };

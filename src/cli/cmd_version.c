@@ -25,5 +25,6 @@ const struct aster_command aster_command_version = {
     .operands = "",
     .example = "aster version --json",
     .options = options,
+    .storeless = true,
     .run = run,
 };

@@ -34,6 +34,7 @@ struct aster_command {
     const struct aster_option *options;
     const void *defaults; /* initial arguments, arguments_size bytes */
     size_t arguments_size;
+    bool storeless;    /* it touches no store: --store is accepted, and not offered */
     bool after_dashes; /* operands after "--" belong to another program and are passed on unchanged */
     int (*run)(const struct aster_cli *cli, const void *arguments, int argc, char **argv); /* the exit status */
 };
@@ -43,6 +44,9 @@ extern const struct aster_command *const aster_commands[];
 
 /* The options that every command has. Their destination is a struct aster_cli. */
 extern const struct aster_option aster_common_options[];
+
+/* Those of them that help and completion offer for a command. */
+const struct aster_option *aster_command_common_options(const struct aster_command *command);
 
 /* The command of that name, or NULL. */
 const struct aster_command *aster_command_find(const char *name);

@@ -35,6 +35,11 @@ const struct aster_option aster_common_options[] = {
     ASTER_OPTION_END,
 };
 
+const struct aster_option *aster_command_common_options(const struct aster_command *command)
+{
+    return aster_common_options + (command->storeless ? 1 : 0); /* --store is the first */
+}
+
 const struct aster_command *aster_command_find(const char *name)
 {
     for (size_t i = 0; aster_commands[i] != NULL; i++) {

@@ -24,7 +24,7 @@ void aster_help_command(const struct aster_command *command, FILE *out)
     }
     fputs("\nOptions:\n", out);
     aster_options_help(command->options, out);
-    aster_options_help(aster_common_options, out);
+    aster_options_help(aster_command_common_options(command), out);
     fprintf(out, "\nExample:\n  %s\n", command->example);
 }
 

@@ -94,6 +94,13 @@ def test_the_example_of_acquire_runs_nothing_without_the_lease(world):
     assert world.inspect("nightly-report")["held"] is False
 
 
+def test_the_resource_of_the_environment_is_read_without_its_name(world):
+    script = f"{ASTER} put r v >/dev/null && {ASTER} get && {ASTER} inspect --json"
+    said = world.aster("run", "r", "--", "sh", "-ec", script).out
+    assert said.startswith('v{"resource":"r"'), said
+    assert "RESOURCE is missing" in world.aster("get", code=64).err
+
+
 def test_the_environment_of_another_lease_is_not_taken_for_this_one(world):
     for script, wanted in (("put v", "for r, not for v"), ("check other", "for r, not for other")):
         said = world.aster("run", "r", "--", "sh", "-c", f"{ASTER} {script} </dev/null", code=64).err
@@ -366,6 +373,8 @@ def test_every_command_has_help_with_an_example(world):
     assert {"run", "plan", "demo", "bench", "doctor", "schema", "put"} <= set(commands), commands
     for command in commands:
         said = world.aster(command, "--help").out
+        storeless = command in ("version", "completion", "help", "demo", "plan", "bench")
+        assert ("--store" in said) is not storeless, said
         assert "Example:\n  " in said and "aster " + command in said.split("Example:")[1], said
 
 
@@ -441,6 +450,8 @@ def test_output_that_cannot_be_written_is_a_failure(world):
     world.aster("acquire", "r")
     with open("/dev/full", "w") as full:
         world.aster("list", code=74, stdout=full)
+        world.aster("acquire", "unread", code=74, stdout=full)
+    assert world.inspect("unread")["held"] is False
 
 
 if __name__ == "__main__":
