@@ -104,7 +104,7 @@ static void *write_in_turns(void *user)
         }
         const struct aster_fence fence = {operation.resource, reply.decision.epoch, operation.caller};
         struct aster_verdict verdict = ASTER_VERDICT_INIT;
-        if (i % 3 == id % 3) {
+        if (id == 0 && i % 3 == 0) { /* by one thread only: in lockstep all of them would end each other for ever */
             const struct aster_operation ending = op(ASTER_OP_REVOKE, "r", "operator", 0);
             call(crowd, &ending, &reply);
         }
@@ -130,7 +130,8 @@ static void accepted_writes_of_many_threads_are_never_lost(struct scenario *s)
     struct crowd crowd = {.serializer = s->serializer, .ttl_ms = 60000};
     EXPECT(run_threads(&crowd, write_in_turns) == 0);
     EXPECT(crowd.failed == 0);
-    EXPECT(crowd.accepted > 0 && crowd.counter == crowd.accepted);
+    EXPECT(crowd.counter == crowd.accepted);
+    EXPECT(crowd.accepted > 0);
 }
 
 const struct scenario_entry aster_conformance_threads[] = {
