@@ -12,6 +12,7 @@
 struct printing {
     bool json;
     bool quiet;
+    bool follow;
     int64_t last_revision;
     int failed;
 };
@@ -55,6 +56,9 @@ static bool visit(const struct aster_event *event, void *user)
     } else {
         print_line(event);
     }
+    if (printing->follow && fflush(stdout) != 0) { /* or a reader would see the half of a line */
+        printing->failed = ASTER_EXIT_IO;
+    }
     return printing->failed == ASTER_EXIT_OK;
 }
 
@@ -74,7 +78,7 @@ static int print_all(const struct aster_cli *cli, struct aster_serializer *seria
                      struct aster_history_query *query, bool follow, bool only_new)
 {
     struct aster_error error = ASTER_ERROR_INIT;
-    struct printing printing = {cli->json, false, query->after_revision, ASTER_EXIT_OK};
+    struct printing printing = {cli->json, false, follow, query->after_revision, ASTER_EXIT_OK};
     if (only_new && skip_to_end(serializer, &printing, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }

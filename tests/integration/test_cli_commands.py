@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """What the commands print and which exit status they give."""
+import fcntl
 import json
 import os
 import stat
 import subprocess
 import sys
+import termios
 
 sys.path.insert(0, os.path.join(os.environ["ASTER_SOURCE"], "tests", "support"))
 from cli import ASTER, run_tests, until  # noqa: E402
@@ -351,6 +353,22 @@ def test_a_watch_prints_what_happens_after_it_started(world):
     assert all(e["resource"] != "before" for e in seen()), seen()
     watch.terminate()
     watch.wait()
+
+
+def test_a_follower_of_the_history_gets_whole_lines(world):
+    """A write of up to 4096 bytes to a pipe is all or nothing: in a full one, the last line must be complete."""
+    for _ in range(12):
+        world.aster("run", "r", "--", "true")
+    end, begin = os.pipe()
+    fcntl.fcntl(begin, fcntl.F_SETPIPE_SZ if hasattr(fcntl, "F_SETPIPE_SZ") else 1031, 4096)
+    follower = world.start("history", "--follow", "--json", stdout=begin)
+    os.close(begin)
+    waiting = lambda: int.from_bytes(fcntl.ioctl(end, termios.FIONREAD, bytes(4)), sys.byteorder)
+    until(lambda: waiting() > 3500)
+    got = os.read(end, 65536)
+    follower.kill()
+    os.close(end)
+    assert got.endswith(b"\n") and all(json.loads(line) for line in got.splitlines()), got[-200:]
 
 
 def test_completion_scripts_load_and_offer_commands_and_options(world):
