@@ -155,7 +155,10 @@ static void two_hundred_busy_threads_never_make_a_fence_outlive_its_limit(void *
         aster_lease_report_get(a, &report);
         assert_false(held && rival_held); /* granted before this one was asked */
         assert_false(held && report.limit_ns <= before_ns);
-        assert_true(held || report.status == ASTER_LEASE_LOST || report.status == ASTER_LEASE_FENCED);
+        /* A renewal that was answered in time may only be entered between the two looks. */
+        bool renewed_between = report.status == ASTER_LEASE_HELD && report.limit_ns > before_ns;
+        assert_true(held || renewed_between || report.status == ASTER_LEASE_LOST ||
+                    report.status == ASTER_LEASE_FENCED);
     } while (now_ns() < end_ns);
     atomic_store(&busy_stop, true);
     for (size_t i = 0; i < BUSY_THREADS; i++) {
