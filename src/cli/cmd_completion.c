@@ -65,7 +65,15 @@ static void print_bash(void)
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W '",
           stdout);
     print_names();
-    fputs("' -- \"$cur\"))\n        return\n    fi\n    case ${COMP_WORDS[1]}:$prev in\n", stdout);
+    /* What follows "--" is another program's command line: its name, then what the shell completes by itself. */
+    fputs("' -- \"$cur\"))\n        return\n    fi\n"
+          "    case \" ${COMP_WORDS[*]:2:COMP_CWORD-2} \" in\n"
+          "    *' -- ') COMPREPLY=($(compgen -c -- \"$cur\")); return ;;\n"
+          "    *' -- '*) COMPREPLY=(); return ;;\n    esac\n"
+          "    case ${COMP_WORDS[1]}:$prev in\n    help:help) words='",
+          stdout);
+    print_names();
+    fputs("' ;;\n", stdout);
     for (size_t i = 0; aster_commands[i] != NULL; i++) {
         each_option(aster_commands[i], bash_choices);
     }

@@ -376,9 +376,12 @@ def test_completion_scripts_load_and_offer_commands_and_options(world):
     COMP_WORDS=(aster ren); COMP_CWORD=1; _aster; echo "${{COMPREPLY[*]}}"
     COMP_WORDS=(aster run --gr); COMP_CWORD=2; _aster; echo "${{COMPREPLY[*]}}"
     COMP_WORDS=(aster run --on-lost k); COMP_CWORD=3; _aster; echo "${{COMPREPLY[*]}}"
+    COMP_WORDS=(aster help insp); COMP_CWORD=2; _aster; echo "${{COMPREPLY[*]}}"
+    COMP_WORDS=(aster run r -- ls --gr); COMP_CWORD=5; _aster; echo "<${{COMPREPLY[*]}}>"
+    COMP_WORDS=(aster run r -- compge); COMP_CWORD=4; _aster; echo "${{COMPREPLY[*]}}"
     """.format(ASTER)
     done = subprocess.run(["bash", "-euc", probe], capture_output=True, text=True)
-    assert done.stdout.split("\n")[:3] == ["renew", "--grace", "kill"], (done.stdout, done.stderr)
+    assert done.stdout.splitlines() == ["renew", "--grace", "kill", "inspect", "<>", "compgen"], (done.stdout, done.stderr)
     for shell in ("zsh", "fish"):
         said = world.aster("completion", shell).out
         assert "aster" in said and "on-lost" in said and "forget" in said
