@@ -129,6 +129,10 @@ static void the_reason_names_a_future_epoch_another_holder_and_a_free_resource(v
     refused(fixture, writes[0], "aster: NOT_HELD");
     assert_int_equal(execute(fixture, "SELECT aster_unfence('r''1')"), SQLITE_OK);
     refused(fixture, writes[0], "aster: NO_FENCE");
+    assert_null(strstr(fixture->message, "what it declared last"));
+    assert_int_equal(execute(fixture, "SELECT aster_fence('biling', 1, 'a')"), SQLITE_OK);
+    refused(fixture, writes[0], "aster: NO_FENCE");
+    assert_non_null(strstr(fixture->message, "; what it declared last is for 'biling'"));
 }
 
 static void a_fence_can_be_declared_from_its_text(void **state)

@@ -153,17 +153,31 @@ static const char *next_step(enum aster_reason reason)
     }
 }
 
+/* The fence of another resource is the likeliest mistake of a writer that declared one. */
+static void say_declared(const struct aster_guard *guard, char *text, size_t size)
+{
+    char shown[ASTER_PRINTABLE_MAX];
+    text[0] = '\0';
+    if (guard->first != NULL) {
+        snprintf(text, size, "; what it declared last is for '%s'",
+                 aster_printable(guard->first->fence.resource, shown));
+    }
+}
+
 static void reject(sqlite3_context *context, struct aster_bytes resource, const struct aster_verdict *verdict)
 {
     char shown[ASTER_PRINTABLE_MAX];
     char carried[48] = "no fence";
+    char declared[ASTER_PRINTABLE_MAX + 48] = "";
     if (verdict->reason != ASTER_REASON_NO_FENCE) {
         snprintf(carried, sizeof carried, "epoch %" PRId64, verdict->carried_epoch);
+    } else {
+        say_declared(sqlite3_user_data(context), declared, sizeof declared);
     }
     char message[ASTER_ERROR_MESSAGE_MAX];
-    snprintf(message, sizeof message, "aster: %s: resource '%s' carried %s, current epoch %" PRId64 ": %s",
+    snprintf(message, sizeof message, "aster: %s: resource '%s' carried %s, current epoch %" PRId64 ": %s%s",
              aster_reason_name(verdict->reason), aster_printable(resource, shown), carried, verdict->current_epoch,
-             next_step(verdict->reason));
+             next_step(verdict->reason), declared);
     refuse(context, SQLITE_CONSTRAINT, message);
 }
 
