@@ -83,8 +83,6 @@ static const char *next_step(const struct aster_decision *decision)
         return "acquire again";
     case ASTER_REASON_NOT_HOLDER:
         return "only the holder itself may do this";
-    case ASTER_REASON_UNAUTHORIZED:
-        return "this identity is not allowed to do this: ask the operator";
     case ASTER_REASON_REVISION_MISMATCH:
         return "the value changed: read it again";
     case ASTER_REASON_FUTURE_EPOCH:
@@ -93,6 +91,7 @@ static const char *next_step(const struct aster_decision *decision)
         return "use the fence of this resource";
     case ASTER_REASON_NO_FENCE:
         return "declare the fence before the write";
+    case ASTER_REASON_UNAUTHORIZED:
     case ASTER_REASON_NONE:
         break;
     }
@@ -107,6 +106,12 @@ size_t aster_decision_describe(const struct aster_decision *decision, char *text
     struct line line = {text, size, 0};
     text[0] = '\0';
     add(&line, "%s: ", decision->outcome == ASTER_GRANTED ? "GRANTED" : aster_reason_name(decision->reason));
+    if (decision->reason == ASTER_REASON_UNAUTHORIZED) { /* nothing about the row was told */
+        char resource[ASTER_PRINTABLE_MAX];
+        add(&line, "this identity may not %s %s; ask the operator for the right", aster_operation_name(decision->kind),
+            aster_printable(decision->snapshot.resource, resource));
+        return line.used;
+    }
     add_owner(&line, &decision->snapshot);
     bool carries = decision->reason == ASTER_REASON_EPOCH_MISMATCH || decision->reason == ASTER_REASON_STALE_EPOCH ||
                    decision->reason == ASTER_REASON_FUTURE_EPOCH;

@@ -112,6 +112,19 @@ static void an_epoch_mismatch_fits_what_was_asked(void **state)
     }
 }
 
+static void a_refused_right_says_nothing_about_the_row(void **state)
+{
+    (void)state;
+    char text[256];
+    struct aster_decision decision = {.struct_size = sizeof decision,
+                                      .kind = ASTER_OP_REVOKE,
+                                      .outcome = ASTER_DENIED,
+                                      .reason = ASTER_REASON_UNAUTHORIZED};
+    decision.snapshot.resource = aster_text("catalog");
+    aster_decision_describe(&decision, text, sizeof text);
+    assert_string_equal(text, "UNAUTHORIZED: this identity may not revoke catalog; ask the operator for the right");
+}
+
 static void a_description_is_cut_to_the_buffer_and_terminated(void **state)
 {
     (void)state;
@@ -137,6 +150,7 @@ int main(void)
         cmocka_unit_test(a_decision_of_an_older_serializer_is_completed_with_zeroes),
         cmocka_unit_test(a_denial_says_who_holds_since_when_and_what_to_do),
         cmocka_unit_test(an_epoch_mismatch_fits_what_was_asked),
+        cmocka_unit_test(a_refused_right_says_nothing_about_the_row),
         cmocka_unit_test(a_description_is_cut_to_the_buffer_and_terminated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
