@@ -142,7 +142,9 @@ ASTER_API const char *aster_serializer_name(const struct aster_serializer *seria
 ASTER_API void aster_serializer_close(struct aster_serializer *serializer);
 
 /* Close, wait (bounded, 10 s) for what is in flight, and give up the caller's reference; lease handles keep theirs, so
- * the order of destruction does not matter. NULL is legal. Not from inside a mutation or a completion. */
+ * the order of destruction does not matter. NULL is legal. Not from inside a mutation or a completion, and
+ * not while another thread is in aster_mutate_fenced(), aster_list() or aster_history(): counting those would make
+ * every fenced write of every thread touch one cache line. */
 ASTER_API void aster_serializer_destroy(struct aster_serializer *serializer);
 
 /* Whoever may decide that an operation is allowed at all (after its shape is checked, before the row is looked at).

@@ -233,11 +233,7 @@ aster_status aster_mutate_fenced(struct aster_serializer *serializer, const stru
                                fence->epoch);
     }
     struct guarded guarded = {serializer, mutation, user};
-    aster_serializer_ref(serializer); /* another thread may destroy it meanwhile */
-    aster_status status =
-        serializer->ops.mutate_fenced(serializer->self, fence, writer, run_guarded, &guarded, verdict, error);
-    aster_serializer_unref(serializer);
-    return status;
+    return serializer->ops.mutate_fenced(serializer->self, fence, writer, run_guarded, &guarded, verdict, error);
 }
 
 aster_status aster_list(struct aster_serializer *serializer, struct aster_bytes prefix, aster_visit_row visit,
