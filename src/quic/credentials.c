@@ -37,6 +37,24 @@ static aster_status set_key(struct aster_credentials *credentials, const struct 
     return ASTER_OK;
 }
 
+/* GnuTLS' own check passes every Ed25519 key. */
+static bool key_belongs(gnutls_certificate_credentials_t native, gnutls_x509_crt_t certificate)
+{
+    unsigned char of_key[64];
+    unsigned char of_certificate[64];
+    size_t key_size = sizeof of_key;
+    size_t certificate_size = sizeof of_certificate;
+    gnutls_x509_privkey_t key;
+    if (gnutls_certificate_get_x509_key(native, 0, &key) < 0) {
+        return false;
+    }
+    bool same = gnutls_x509_privkey_get_key_id(key, GNUTLS_KEYID_USE_SHA256, of_key, &key_size) == 0 &&
+                gnutls_x509_crt_get_key_id(certificate, GNUTLS_KEYID_USE_SHA256, of_certificate, &certificate_size) == 0 &&
+                key_size == certificate_size && memcmp(of_key, of_certificate, key_size) == 0;
+    gnutls_x509_privkey_deinit(key);
+    return same;
+}
+
 static aster_status set_identity(struct aster_credentials *credentials, const char *path, const gnutls_datum_t *pem,
                                  struct aster_error *error)
 {
@@ -46,9 +64,14 @@ static aster_status set_identity(struct aster_credentials *credentials, const ch
         return aster_error_set(error, ASTER_ERR_NOMEM, "cannot read %s (%s)", path, gnutls_strerror(code));
     }
     code = gnutls_x509_crt_import(certificate, pem, GNUTLS_X509_FMT_PEM);
-    aster_status status =
-        code < 0 ? aster_error_set(error, ASTER_ERR_INVALID, "%s is not a certificate in PEM (%s)", path, gnutls_strerror(code))
-                 : aster_identity_of_certificate(certificate, credentials->trust, &credentials->identity, error);
+    aster_status status;
+    if (code < 0) {
+        status = aster_error_set(error, ASTER_ERR_INVALID, "%s is not a certificate in PEM (%s)", path, gnutls_strerror(code));
+    } else if (!key_belongs(credentials->native, certificate)) {
+        status = aster_error_set(error, ASTER_ERR_INVALID, "%s is the certificate of another key: renew it, or find its key", path);
+    } else {
+        status = aster_identity_of_certificate(certificate, credentials->trust, &credentials->identity, error);
+    }
     gnutls_x509_crt_deinit(certificate);
     return status;
 }
