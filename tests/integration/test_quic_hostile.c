@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "platform/entropy.h"
-#include "platform/files.h"
 #include "support/quic_side.h"
 
 static struct quic_side server;
@@ -175,21 +174,6 @@ static void half_open_handshakes_end_with_their_timeout(void **state)
     close(relay);
 }
 
-static void a_silent_peer_is_taken_for_gone_after_the_idle_timeout(void **state)
-{
-    (void)state;
-    struct aster_transport_options options = quic_side_options(&client);
-    options.idle_timeout_ms = 400;
-    options.keep_alive_ms = 100;
-    quic_side_open(&server, aster_quic_transport_create, NULL);
-    quic_side_listen(&server, 0);
-    quic_side_open(&client, aster_quic_transport_create, &options);
-    connect_once_more();
-    aster_pause_ns(1000000000); /* keep-alive holds it */
-    assert_int_equal(client.closed, 0);
-    exchange();
-}
-
 static void a_thousand_handshakes_leave_nothing_behind(void **state)
 {
     (void)state;
@@ -341,7 +325,6 @@ int main(int count, char **arguments)
         PAIR(under_load_addresses_must_be_proved_first),
         PAIR(an_unknown_version_is_offered_the_known_one),
         PAIR(half_open_handshakes_end_with_their_timeout),
-        PAIR(a_silent_peer_is_taken_for_gone_after_the_idle_timeout),
         PAIR(a_thousand_handshakes_leave_nothing_behind),
         PAIR(a_killed_server_is_noticed_at_once_when_it_is_back_and_a_reconnect_works),
         PAIR(a_killed_server_that_stays_away_is_noticed_by_its_closed_port),
