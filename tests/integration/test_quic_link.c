@@ -265,5 +265,8 @@ static const struct CMUnitTest tests[] = {
 
 int main(void)
 {
-    return cmocka_run_group_tests_name("quic", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("quic", tests, NULL, NULL);
+    create = aster_tcp_transport_create;
+    failed += cmocka_run_group_tests_name("tcp", tests, NULL, NULL);
+    return failed;
 }
