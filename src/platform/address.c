@@ -36,7 +36,7 @@ aster_status aster_address_resolve(const char *text, bool passive, struct aster_
                                    struct aster_error *error)
 {
     char host[ASTER_ADDRESS_HOST_MAX];
-    const char *port;
+    const char *port = NULL;
     aster_status status = split(text, host, &port, error);
     if (status != ASTER_OK) {
         return status;
