@@ -71,6 +71,9 @@ aster_status aster_send_queue_append(struct aster_send_queue *queue, struct aste
     size_t total = head.size + body.size;
     size_t room = queue->last != NULL ? queue->last->capacity - queue->last->size : 0;
     bool enough = true;
+    if (total == 0) {
+        return ASTER_OK;
+    }
     struct aster_send_chunk *chain = total > room ? chain_create(total - room, &enough) : NULL;
     if (!enough) {
         return aster_error_set(error, ASTER_ERR_NOMEM, "out of memory to send %zu bytes", total);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 
 #include "support/quic_side.h"
 #include "wire/frame.h"
@@ -217,6 +218,39 @@ static void after_a_renewal_of_the_certificate_the_identity_is_the_same(void **s
     assert_string_equal(server.identity, client.id);
 }
 
+/* A client's socket takes answers from the asked address only. */
+static void asked_at(const char *listen_at, const char *ask_at)
+{
+    struct aster_address local;
+    struct aster_address remote;
+    struct aster_error error = ASTER_ERROR_INIT;
+    size_t count;
+    char text[ASTER_ADDRESS_TEXT_MAX];
+    unsigned before = client.opened;
+    assert_int_equal(aster_address_resolve(listen_at, true, &local, 1, &count, &error), ASTER_OK);
+    if (aster_transport_listen(server.transport, &local, &server.bound, &error) != ASTER_OK) {
+        print_message("skipping %s: %s\n", listen_at, error.message);
+        return;
+    }
+    snprintf(text, sizeof text, "%s:%u", ask_at, aster_address_port(&server.bound));
+    assert_int_equal(aster_address_resolve(text, true, &remote, 1, &count, &error), ASTER_OK);
+    quic_side_connect(&client, &remote, server.id);
+    quic_side_wait(&client, &client.opened, before + 1);
+    assert_int_equal(quic_side_send(&client, "hello", 5), ASTER_OK);
+    quic_side_wait(&client, &client.frames, before + 1);
+}
+
+static void a_listener_on_every_address_answers_from_the_one_that_was_asked(void **state)
+{
+    (void)state;
+    start();
+    asked_at("0.0.0.0:0", "127.0.0.2");
+    asked_at("[::1]:0", "[::1]");
+    asked_at("[::]:0", "[::1]");
+    asked_at("[::]:0", "127.0.0.3");
+    assert_int_equal(client.closed, 0);
+}
+
 static void nobody_listening_is_noticed(void **state)
 {
     (void)state;
@@ -259,6 +293,7 @@ static const struct CMUnitTest tests[] = {
     PAIR(a_frame_that_is_too_large_closes_the_connection),
     PAIR(a_send_buffer_is_bounded_when_the_peer_does_not_read),
     PAIR(after_a_renewal_of_the_certificate_the_identity_is_the_same),
+    PAIR(a_listener_on_every_address_answers_from_the_one_that_was_asked),
     PAIR(nobody_listening_is_noticed),
     PAIR(more_connections_than_allowed_are_told_so),
 };
