@@ -26,10 +26,25 @@ struct aster_udp_inbox {
     unsigned char data[MESSAGES][MESSAGE_SIZE];
 };
 
+static void prepare(struct aster_udp_inbox *inbox, int index)
+{
+    inbox->vectors[index] = (struct iovec){inbox->data[index], MESSAGE_SIZE};
+    inbox->messages[index] = (struct mmsghdr){.msg_hdr = {.msg_name = &inbox->names[index],
+                                                          .msg_namelen = sizeof inbox->names[index],
+                                                          .msg_iov = &inbox->vectors[index],
+                                                          .msg_iovlen = 1,
+                                                          .msg_control = inbox->controls[index],
+                                                          .msg_controllen = sizeof inbox->controls[index]}};
+}
+
 struct aster_udp_inbox *aster_udp_inbox_create(void)
 {
-    /* Not touched until used: an idle process pays for the pages that its traffic needs. */
-    return malloc(sizeof(struct aster_udp_inbox));
+    /* The data is not touched until used: an idle process pays for the pages that its traffic needs. */
+    struct aster_udp_inbox *inbox = malloc(sizeof *inbox);
+    for (int i = 0; inbox != NULL && i < MESSAGES; i++) {
+        prepare(inbox, i);
+    }
+    return inbox;
 }
 
 void aster_udp_inbox_destroy(struct aster_udp_inbox *inbox)
@@ -184,15 +199,6 @@ static void hand_over(const struct aster_udp *udp, struct aster_udp_inbox *inbox
 int aster_udp_receive(const struct aster_udp *udp, struct aster_udp_inbox *inbox,
                       void (*handle)(const struct aster_datagram *datagram, void *user), void *user)
 {
-    for (int i = 0; i < MESSAGES; i++) {
-        inbox->vectors[i] = (struct iovec){inbox->data[i], MESSAGE_SIZE};
-        inbox->messages[i] = (struct mmsghdr){.msg_hdr = {.msg_name = &inbox->names[i],
-                                                          .msg_namelen = sizeof inbox->names[i],
-                                                          .msg_iov = &inbox->vectors[i],
-                                                          .msg_iovlen = 1,
-                                                          .msg_control = inbox->controls[i],
-                                                          .msg_controllen = sizeof inbox->controls[i]}};
-    }
     int count;
     do {
         count = recvmmsg(udp->fd, inbox->messages, MESSAGES, MSG_DONTWAIT, NULL);
@@ -202,6 +208,7 @@ int aster_udp_receive(const struct aster_udp *udp, struct aster_udp_inbox *inbox
     }
     for (int i = 0; i < count; i++) {
         hand_over(udp, inbox, i, handle, user);
+        prepare(inbox, i); /* the kernel wrote lengths and flags into it */
     }
     return count;
 }

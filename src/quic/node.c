@@ -214,7 +214,31 @@ aster_status aster_node_renew(const char *directory, const char *name, int days,
     return status;
 }
 
-aster_status aster_node_id(const char *directory, char id[ASTER_NODE_ID_SIZE], struct aster_error *error)
+static aster_status read_facts(const char *path, const gnutls_datum_t *pem, gnutls_x509_crt_t certificate,
+                               struct aster_node_facts *facts, struct aster_error *error)
+{
+    struct aster_identity identity;
+    struct aster_node_facts read = {{0}, {0}, 0, 0};
+    size_t size = sizeof read.name;
+    int code = gnutls_x509_crt_import(certificate, pem, GNUTLS_X509_FMT_PEM);
+    if (code < 0) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "%s is not a certificate in PEM (%s)", path, gnutls_strerror(code));
+    }
+    aster_status status = aster_identity_of_certificate(certificate, ASTER_TRUST_KEY, &identity, error);
+    if (status != ASTER_OK) {
+        return status;
+    }
+    memcpy(read.id, identity.text, sizeof read.id);
+    if (gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0, read.name, &size) < 0) {
+        read.name[0] = '\0';
+    }
+    read.from_unix_s = gnutls_x509_crt_get_activation_time(certificate);
+    read.until_unix_s = gnutls_x509_crt_get_expiration_time(certificate);
+    *facts = read;
+    return ASTER_OK;
+}
+
+aster_status aster_node_describe(const char *directory, struct aster_node_facts *facts, struct aster_error *error)
 {
     struct aster_node_paths paths;
     char *content;
@@ -227,21 +251,24 @@ aster_status aster_node_id(const char *directory, char id[ASTER_NODE_ID_SIZE], s
         return status;
     }
     gnutls_x509_crt_t certificate;
-    struct aster_identity identity;
     const gnutls_datum_t pem = {(unsigned char *)content, (unsigned)size};
     int code = gnutls_x509_crt_init(&certificate);
-    if (code >= 0) {
-        code = gnutls_x509_crt_import(certificate, &pem, GNUTLS_X509_FMT_PEM);
-        status = code < 0 ? aster_error_set(error, ASTER_ERR_INVALID, "%s is not a certificate in PEM (%s)",
-                                            paths.certificate, gnutls_strerror(code))
-                          : aster_identity_of_certificate(certificate, ASTER_TRUST_KEY, &identity, error);
-        gnutls_x509_crt_deinit(certificate);
-    } else {
+    if (code < 0) {
         status = tls_error(error, code, "cannot read a certificate");
+    } else {
+        status = read_facts(paths.certificate, &pem, certificate, facts, error);
+        gnutls_x509_crt_deinit(certificate);
     }
     free(content);
+    return status;
+}
+
+aster_status aster_node_id(const char *directory, char id[ASTER_NODE_ID_SIZE], struct aster_error *error)
+{
+    struct aster_node_facts facts;
+    aster_status status = aster_node_describe(directory, &facts, error);
     if (status == ASTER_OK) {
-        memcpy(id, identity.text, ASTER_NODE_ID_SIZE);
+        memcpy(id, facts.id, sizeof facts.id);
     }
     return status;
 }

@@ -62,7 +62,7 @@ struct aster_transport_options {
 };
 
 #define ASTER_TRANSPORT_OPTIONS_INIT                                                                                    \
-    {sizeof(struct aster_transport_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 524288, 262144, 100000, 4096, 256,  \
+    {sizeof(struct aster_transport_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 524288, 262144, 10000, 1024, 256,   \
      5000, 15000, 5000, {0}}
 
 /* From any thread. The pointers in the options are kept, the structure is copied. Errors: ASTER_ERR_INVALID, NOMEM, IO. */

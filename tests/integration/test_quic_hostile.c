@@ -175,6 +175,42 @@ static void half_open_handshakes_end_with_their_timeout(void **state)
     close(relay);
 }
 
+/* First packets of real clients, sent from strangers' sockets that never answer. */
+static void a_flood_of_half_open_handshakes_is_bounded_and_leaves_others_in_peace(void **state)
+{
+    (void)state;
+    enum { FLOOD = 100, ABOVE = 16 };
+    struct aster_transport_options options = quic_side_options(&server);
+    options.retry_above = ABOVE;
+    start(&options);
+    connect_once_more();
+    int hole = socket(AF_INET, SOCK_DGRAM, 0);
+    int strangers[FLOOD];
+    struct aster_address address = loopback_address(0);
+    assert_int_equal(bind(hole, &address.any, address.size), 0);
+    assert_int_equal(getsockname(hole, &address.any, &address.size), 0);
+    for (unsigned i = 0; i < FLOOD; i++) {
+        unsigned char packet[2000];
+        quic_side_connect(&client, &address, server.id);
+        ssize_t size = recv(hole, packet, sizeof packet, 0);
+        assert_true(size >= 1200);
+        strangers[i] = stranger();
+        assert_int_equal(send(strangers[i], packet, (size_t)size, 0), size);
+    }
+    unsigned opened = client.opened;
+    quic_side_connect(&client, &server.bound, server.id);
+    quic_side_wait(&client, &client.opened, opened + 1);
+    exchange();
+    struct aster_transport_counts counts = quic_side_counts(&server);
+    assert_true(counts.handshakes <= ABOVE);
+    assert_true(counts.retries >= FLOOD - ABOVE);
+    assert_int_equal(server.closed, 0);
+    for (unsigned i = 0; i < FLOOD; i++) {
+        close(strangers[i]);
+    }
+    close(hole);
+}
+
 static void a_thousand_handshakes_leave_nothing_behind(void **state)
 {
     (void)state;
@@ -329,6 +365,7 @@ int main(int count, char **arguments)
         PAIR(under_load_addresses_must_be_proved_first),
         PAIR(an_unknown_version_is_offered_the_known_one),
         PAIR(half_open_handshakes_end_with_their_timeout),
+        PAIR(a_flood_of_half_open_handshakes_is_bounded_and_leaves_others_in_peace),
         PAIR(a_thousand_handshakes_leave_nothing_behind),
         PAIR(a_killed_server_is_noticed_at_once_when_it_is_back_and_a_reconnect_works),
         PAIR(a_killed_server_that_stays_away_is_noticed_by_its_closed_port),

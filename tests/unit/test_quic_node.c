@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "platform/private_file.h"
@@ -109,6 +110,18 @@ static void a_renewed_certificate_keeps_the_id(void **state)
     free(after);
 }
 
+static void a_certificate_tells_its_name_and_its_days(void **state)
+{
+    (void)state;
+    struct aster_node_facts facts;
+    assert_int_equal(aster_node_describe(directory, &facts, &error), ASTER_OK);
+    assert_string_equal(facts.name, "w1");
+    assert_string_equal(facts.id, id);
+    int64_t now = (int64_t)time(NULL);
+    assert_true(facts.from_unix_s <= now);
+    assert_in_range(facts.until_unix_s - now, 30 * 86400 - 60, 30 * 86400);
+}
+
 static void a_certificate_of_another_key_is_refused(void **state)
 {
     (void)state;
@@ -197,6 +210,7 @@ int main(void)
         NODE(a_key_that_others_can_read_is_refused_with_the_remedy),
         NODE(an_existing_key_is_never_replaced),
         NODE(a_renewed_certificate_keeps_the_id),
+        NODE(a_certificate_tells_its_name_and_its_days),
         NODE(a_certificate_of_another_key_is_refused),
         NODE(names_and_days_out_of_range_are_refused),
         NODE(the_endpoint_secret_is_made_once_and_kept),
