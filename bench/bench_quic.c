@@ -21,8 +21,8 @@
 #define SAMPLES_MAX 4000000
 #define LINKS_MAX 256
 
-typedef aster_status (*create_transport)(const struct aster_transport_options *options, struct aster_transport **transport,
-                                         struct aster_error *error);
+typedef aster_status (*create_transport)(const struct aster_transport_options *options,
+                                         struct aster_transport **transport, struct aster_error *error);
 
 static void fail(const char *what, const char *why)
 {
@@ -34,14 +34,14 @@ struct load {
     struct aster_loop *loop;
     struct aster_transport *transport;
     struct aster_address remote;
-    unsigned in_flight;       /* per link */
+    unsigned in_flight; /* per link */
     atomic_uint open;
     atomic_uint closed;
     atomic_bool running;
     struct aster_link *links[LINKS_MAX];
     unsigned link_count;
     uint64_t done;
-    uint32_t *samples;        /* ns */
+    uint32_t *samples; /* ns */
     size_t sample_count;
 };
 
@@ -233,7 +233,8 @@ static void measure_requests(const char *name, create_transport create, const ch
     aster_loop_call(client.loop, run_close, &client);
     wait_for(&client.closed, links);
     qsort(client.samples, client.sample_count, sizeof *client.samples, compare);
-    printf("%-5s %3u x %-4u %10.0f requests/s  p50 %6.1f us  p99 %6.1f us  %5.2f us CPU both sides  %6zu bytes/connection both sides",
+    printf("%-5s %3u x %-4u %10.0f requests/s  p50 %6.1f us  p99 %6.1f us  %5.2f us CPU both sides  %6zu "
+           "bytes/connection both sides",
            name, links, in_flight, (double)client.done / seconds, client.samples[client.sample_count / 2] / 1e3,
            client.samples[client.sample_count * 99 / 100] / 1e3, cpu / (double)client.done, (after - before) / links);
     if (counts.datagrams_sent > 0) {
@@ -272,7 +273,8 @@ static void measure_handshakes(const char *name, create_transport create, const 
         aster_loop_call(client.loop, run_close, &client);
         wait_for(&client.closed, done);
     }
-    printf("%-5s %10.0f mutual handshakes/s, 16 at a time\n", name, (double)done * 1e9 / (double)(bench_now_ns() - start));
+    printf("%-5s %10.0f mutual handshakes/s, 16 at a time\n", name,
+           (double)done * 1e9 / (double)(bench_now_ns() - start));
     close_side(&client);
     close_side(&server);
 }
@@ -299,7 +301,8 @@ static void measure_udp(void)
     int far = socket(AF_INET, SOCK_DGRAM, 0);
     int near = socket(AF_INET, SOCK_DGRAM, 0);
     pthread_t thread;
-    if (bind(far, (struct sockaddr *)&address, size) != 0 || getsockname(far, (struct sockaddr *)&address, &size) != 0 ||
+    if (bind(far, (struct sockaddr *)&address, size) != 0 ||
+        getsockname(far, (struct sockaddr *)&address, &size) != 0 ||
         connect(near, (struct sockaddr *)&address, size) != 0 || pthread_create(&thread, NULL, echo, &far) != 0) {
         fail("udp", "cannot open sockets");
     }

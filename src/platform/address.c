@@ -9,15 +9,16 @@
 #include "base/error.h"
 
 /* Split at the last colon; brackets are for IPv6 numbers and are taken off. */
-static aster_status split(const char *text, char host[ASTER_ADDRESS_HOST_MAX], const char **port, struct aster_error *error)
+static aster_status split(const char *text, char host[ASTER_ADDRESS_HOST_MAX], const char **port,
+                          struct aster_error *error)
 {
     const char *colon = strrchr(text, ':');
     size_t length = colon != NULL ? (size_t)(colon - text) : 0;
     char *end;
     unsigned long number = colon != NULL ? strtoul(colon + 1, &end, 10) : 0;
     bool bare_v6 = colon != NULL && memchr(text, ':', length) != NULL && text[0] != '[';
-    if (colon == NULL || bare_v6 || length >= ASTER_ADDRESS_HOST_MAX || colon[1] < '0' || colon[1] > '9' || *end != '\0' ||
-        number > 65535) {
+    if (colon == NULL || bare_v6 || length >= ASTER_ADDRESS_HOST_MAX || colon[1] < '0' || colon[1] > '9' ||
+        *end != '\0' || number > 65535) {
         char shown[ASTER_PRINTABLE_MAX];
         return aster_error_set(error, ASTER_ERR_INVALID, "\"%s\" is not an address: write host:port or [ipv6]:port",
                                aster_printable(aster_text(text), shown));
@@ -32,8 +33,8 @@ static aster_status split(const char *text, char host[ASTER_ADDRESS_HOST_MAX], c
     return ASTER_OK;
 }
 
-aster_status aster_address_resolve(const char *text, bool passive, struct aster_address *addresses, size_t max, size_t *count,
-                                   struct aster_error *error)
+aster_status aster_address_resolve(const char *text, bool passive, struct aster_address *addresses, size_t max,
+                                   size_t *count, struct aster_error *error)
 {
     char host[ASTER_ADDRESS_HOST_MAX];
     const char *port = NULL;
@@ -44,13 +45,13 @@ aster_status aster_address_resolve(const char *text, bool passive, struct aster_
     if (host[0] == '\0' && !passive) {
         return aster_error_set(error, ASTER_ERR_INVALID, "\"%s\" names no host: write host:port", text);
     }
-    const struct addrinfo hints = {
-        .ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : AI_ADDRCONFIG)};
+    const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM,
+                                   .ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : AI_ADDRCONFIG)};
     struct addrinfo *list = NULL;
     int code = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &list);
     if (code != 0) {
-        return aster_error_set(error, ASTER_ERR_UNREACHABLE, "cannot resolve \"%s\" (%s): check the name or give a number",
-                               text, gai_strerror(code));
+        return aster_error_set(error, ASTER_ERR_UNREACHABLE,
+                               "cannot resolve \"%s\" (%s): check the name or give a number", text, gai_strerror(code));
     }
     size_t found = 0;
     for (const struct addrinfo *at = list; at != NULL && found < max; at = at->ai_next) {
@@ -69,7 +70,8 @@ const char *aster_address_text(const struct aster_address *address, char text[AS
 {
     char host[64];
     char port[8];
-    if (getnameinfo(&address->any, address->size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    if (getnameinfo(&address->any, address->size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
         snprintf(text, ASTER_ADDRESS_TEXT_MAX, "an unknown address");
     } else {
         snprintf(text, ASTER_ADDRESS_TEXT_MAX, address->any.sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
@@ -95,7 +97,8 @@ bool aster_address_equal(const struct aster_address *a, const struct aster_addre
     if (a->any.sa_family == AF_INET) {
         return v4(a)->sin_port == v4(b)->sin_port && v4(a)->sin_addr.s_addr == v4(b)->sin_addr.s_addr;
     }
-    return v6(a)->sin6_port == v6(b)->sin6_port && memcmp(&v6(a)->sin6_addr, &v6(b)->sin6_addr, sizeof(struct in6_addr)) == 0;
+    return v6(a)->sin6_port == v6(b)->sin6_port &&
+           memcmp(&v6(a)->sin6_addr, &v6(b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
 uint16_t aster_address_port(const struct aster_address *address)

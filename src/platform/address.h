@@ -19,11 +19,11 @@ struct aster_address {
 #define ASTER_ADDRESS_TEXT_MAX 80
 #define ASTER_ADDRESS_HOST_MAX 256
 
-/* Resolve "host:port", "[v6]:port" or ":port" (the wildcard, when `passive`). Blocks for name service unless the host is
- * a number. Gives at most `max` addresses, in the resolver's order. Errors: ASTER_ERR_INVALID (not of that form),
+/* Resolve "host:port", "[v6]:port" or ":port" (the wildcard, when `passive`). Blocks for name service unless the host
+ * is a number. Gives at most `max` addresses, in the resolver's order. Errors: ASTER_ERR_INVALID (not of that form),
  * ASTER_ERR_UNREACHABLE (no such host). */
-aster_status aster_address_resolve(const char *text, bool passive, struct aster_address *addresses, size_t max, size_t *count,
-                                   struct aster_error *error);
+aster_status aster_address_resolve(const char *text, bool passive, struct aster_address *addresses, size_t max,
+                                   size_t *count, struct aster_error *error);
 
 /* "192.0.2.1:7400" or "[::1]:7400"; writes to the caller's buffer and returns it. */
 const char *aster_address_text(const struct aster_address *address, char text[ASTER_ADDRESS_TEXT_MAX]);

@@ -50,7 +50,8 @@ void aster_loop_post(struct aster_loop *loop, struct aster_task *task)
     struct aster_task *head = atomic_load_explicit(&loop->posted, memory_order_relaxed);
     do {
         task->next = head;
-    } while (!atomic_compare_exchange_weak_explicit(&loop->posted, &head, task, memory_order_release, memory_order_relaxed));
+    } while (
+        !atomic_compare_exchange_weak_explicit(&loop->posted, &head, task, memory_order_release, memory_order_relaxed));
     if (head == NULL) { /* otherwise somebody has woken the loop and it has not looked yet */
         wake(loop);
     }
@@ -79,7 +80,8 @@ static int wait_events(struct aster_loop *loop, int64_t until_ns)
     left = left < 0 ? 0 : left;
     if (!loop->coarse) {
         const struct timespec timeout = {left / 1000000000, left % 1000000000};
-        int count = epoll_pwait2(loop->epoll_fd, loop->events, EVENTS_PER_ROUND, left == INT64_MAX ? NULL : &timeout, NULL);
+        int count =
+            epoll_pwait2(loop->epoll_fd, loop->events, EVENTS_PER_ROUND, left == INT64_MAX ? NULL : &timeout, NULL);
         if (count >= 0 || errno != ENOSYS) {
             return count;
         }
@@ -254,7 +256,8 @@ aster_status aster_loop_call(struct aster_loop *loop, aster_status (*function)(v
     return call.status;
 }
 
-aster_status aster_loop_add(struct aster_loop *loop, struct aster_watch *watch, uint32_t events, struct aster_error *error)
+aster_status aster_loop_add(struct aster_loop *loop, struct aster_watch *watch, uint32_t events,
+                            struct aster_error *error)
 {
     struct epoll_event event = {.events = events, .data.ptr = watch};
     if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) != 0) {

@@ -1,6 +1,6 @@
-/* One thread on epoll: descriptors, timers and tasks posted by other threads. Everything runs on the loop's thread; only
- * post, call and stop are for others. Its clock is CLOCK_MONOTONIC, which is for timeouts of connections: leases are
- * judged elsewhere, on CLOCK_BOOTTIME. */
+/* One thread on epoll: descriptors, timers and tasks posted by other threads. Everything runs on the loop's thread;
+ * only post, call and stop are for others. Its clock is CLOCK_MONOTONIC, which is for timeouts of connections: leases
+ * are judged elsewhere, on CLOCK_BOOTTIME. */
 #ifndef PLATFORM_LOOP_H
 #define PLATFORM_LOOP_H
 
@@ -42,7 +42,8 @@ aster_status aster_loop_call(struct aster_loop *loop, aster_status (*function)(v
 bool aster_loop_is_current(const struct aster_loop *loop);
 
 /* The rest only on the loop's thread. */
-aster_status aster_loop_add(struct aster_loop *loop, struct aster_watch *watch, uint32_t events, struct aster_error *error);
+aster_status aster_loop_add(struct aster_loop *loop, struct aster_watch *watch, uint32_t events,
+                            struct aster_error *error);
 void aster_loop_change(struct aster_loop *loop, struct aster_watch *watch, uint32_t events);
 /* No call of ready() follows, also not in this round. */
 void aster_loop_remove(struct aster_loop *loop, struct aster_watch *watch);

@@ -37,7 +37,8 @@ static void sync_directory_of(const char *path)
 {
     char directory[PATH_MAX];
     const char *slash = strrchr(path, '/');
-    snprintf(directory, sizeof directory, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1, slash != NULL ? path : ".");
+    snprintf(directory, sizeof directory, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
+             slash != NULL ? path : ".");
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         fsync(fd);
@@ -66,7 +67,8 @@ aster_status aster_private_file_write(const char *path, struct aster_bytes conte
         unlink(temporary);
     }
     if (!placed && code == EEXIST) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s exists and is not replaced: choose another place or remove it", path);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "%s exists and is not replaced: choose another place or remove it", path);
     }
     if (!placed) {
         return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot write %s", path);
@@ -81,17 +83,19 @@ static aster_status check_secret(const char *path, const struct stat *facts, str
         return aster_error_set(error, ASTER_ERR_INVALID, "%s is not a regular file", path);
     }
     if (facts->st_uid != geteuid() && facts->st_uid != 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s belongs to user %u: it must belong to the user that runs this, or root",
-                               path, (unsigned)facts->st_uid);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "%s belongs to user %u: it must belong to the user that runs this, or root", path,
+                               (unsigned)facts->st_uid);
     }
     if ((facts->st_mode & 077) != 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s has mode %04o, others can reach the key: chmod 600 %s", path,
-                               (unsigned)(facts->st_mode & 07777), path);
+        return aster_error_set(error, ASTER_ERR_INVALID, "%s has mode %04o, others can reach the key: chmod 600 %s",
+                               path, (unsigned)(facts->st_mode & 07777), path);
     }
     return ASTER_OK;
 }
 
-static aster_status read_open(int fd, const char *path, size_t max, char **content, size_t *size, struct aster_error *error)
+static aster_status read_open(int fd, const char *path, size_t max, char **content, size_t *size,
+                              struct aster_error *error)
 {
     char *memory = malloc(max + 2);
     if (memory == NULL) {
@@ -112,7 +116,8 @@ static aster_status read_open(int fd, const char *path, size_t max, char **conte
     }
     if (have > max) {
         free(memory);
-        return aster_error_set(error, ASTER_ERR_LIMIT, "%s is larger than %zu bytes: it is not what it should be", path, max);
+        return aster_error_set(error, ASTER_ERR_LIMIT, "%s is larger than %zu bytes: it is not what it should be", path,
+                               max);
     }
     memory[have] = '\0';
     *content = memory;

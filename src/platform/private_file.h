@@ -11,14 +11,14 @@
 /* Create `directory` with mode 0700 if nothing is there. Errors: ASTER_ERR_IO. */
 aster_status aster_private_directory(const char *directory, struct aster_error *error);
 
-/* Write `content` to `path` so that a crash leaves the old file or the new one, never a part. `mode` is 0600 for a secret.
- * Without `replace` an existing file is kept and refused with ASTER_ERR_INVALID. Errors: ASTER_ERR_IO. */
+/* Write `content` to `path` so that a crash leaves the old file or the new one, never a part. `mode` is 0600 for a
+ * secret. Without `replace` an existing file is kept and refused with ASTER_ERR_INVALID. Errors: ASTER_ERR_IO. */
 aster_status aster_private_file_write(const char *path, struct aster_bytes content, mode_t mode, bool replace,
                                       struct aster_error *error);
 
-/* Read a file of at most `max` bytes into memory from malloc, which the caller frees (*size bytes and a NUL). With `secret`
- * it is refused, with ASTER_ERR_INVALID, when anyone but its owner could read or change it, or when the owner is neither
- * this user nor root. Errors: ASTER_ERR_IO, ASTER_ERR_LIMIT, ASTER_ERR_NOMEM. */
+/* Read a file of at most `max` bytes into memory from malloc, which the caller frees (*size bytes and a NUL). With
+ * `secret` it is refused, with ASTER_ERR_INVALID, when anyone but its owner could read or change it, or when the owner
+ * is neither this user nor root. Errors: ASTER_ERR_IO, ASTER_ERR_LIMIT, ASTER_ERR_NOMEM. */
 aster_status aster_private_file_read(const char *path, size_t max, bool secret, char **content, size_t *size,
                                      struct aster_error *error);
 

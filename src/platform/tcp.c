@@ -24,7 +24,8 @@ aster_status aster_tcp_listen(const struct aster_address *local, int *fd, struct
         getsockname(made, &found.any, &found.size) != 0) {
         int code = errno;
         close(made);
-        return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot listen on TCP %s", aster_address_text(local, text));
+        return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot listen on TCP %s",
+                                  aster_address_text(local, text));
     }
     *fd = made;
     *bound = found;
@@ -41,7 +42,8 @@ aster_status aster_tcp_connect(const struct aster_address *remote, int *fd, stru
     if (connect(made, &remote->any, remote->size) != 0 && errno != EINPROGRESS) {
         int code = errno;
         close(made);
-        return aster_error_set_os(error, ASTER_ERR_UNREACHABLE, code, "cannot connect to %s", aster_address_text(remote, text));
+        return aster_error_set_os(error, ASTER_ERR_UNREACHABLE, code, "cannot connect to %s",
+                                  aster_address_text(remote, text));
     }
     *fd = made;
     return ASTER_OK;
@@ -63,7 +65,8 @@ int aster_tcp_connected(int fd)
 static void set_option(int fd, int level, int name, int64_t value)
 {
     int number = value > INT32_MAX ? INT32_MAX : (int)value;
-    (void)setsockopt(fd, level, name, &number, sizeof number); /* a socket that has just been reset refuses; its end follows */
+    (void)setsockopt(fd, level, name, &number,
+                     sizeof number); /* a socket that has just been reset refuses; its end follows */
 }
 
 void aster_tcp_tune(int fd, int64_t keep_alive_ms, int64_t idle_timeout_ms)

@@ -1,5 +1,5 @@
-/* A heap of timers inside their owners' structures: nothing is allocated per timer but the heap's slot. Pure; the caller
- * says what time it is. One thread. */
+/* A heap of timers inside their owners' structures: nothing is allocated per timer but the heap's slot. Pure; the
+ * caller says what time it is. One thread. */
 #ifndef PLATFORM_TIMERS_H
 #define PLATFORM_TIMERS_H
 
@@ -10,7 +10,7 @@
 
 struct aster_timer {
     int64_t at_ns;
-    size_t slot; /* place in the heap + 1; 0 = not set */
+    size_t slot;                                             /* place in the heap + 1; 0 = not set */
     void (*fire)(struct aster_timer *timer, int64_t now_ns); /* the timer is unset before the call */
 };
 

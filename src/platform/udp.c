@@ -104,7 +104,8 @@ aster_status aster_udp_listen(const struct aster_address *local, struct aster_ud
     }
     if (bind(opened.fd, &local->any, local->size) != 0) {
         char text[ASTER_ADDRESS_TEXT_MAX];
-        status = aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot listen on UDP %s", aster_address_text(local, text));
+        status =
+            aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot listen on UDP %s", aster_address_text(local, text));
     } else {
         status = note_local(&opened, error);
     }
@@ -125,7 +126,8 @@ aster_status aster_udp_connect(const struct aster_address *remote, struct aster_
     }
     if (connect(opened.fd, &remote->any, remote->size) != 0) {
         char text[ASTER_ADDRESS_TEXT_MAX];
-        status = aster_error_set_os(error, ASTER_ERR_UNREACHABLE, errno, "no route to %s", aster_address_text(remote, text));
+        status =
+            aster_error_set_os(error, ASTER_ERR_UNREACHABLE, errno, "no route to %s", aster_address_text(remote, text));
     } else {
         opened.connected = true;
         status = note_local(&opened, error);

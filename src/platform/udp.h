@@ -1,4 +1,5 @@
-/* UDP sockets with batching: recvmmsg with GRO where the kernel has it, sendmmsg with GSO where it has that. One thread. */
+/* UDP sockets with batching: recvmmsg with GRO where the kernel has it, sendmmsg with GSO where it has that. One
+ * thread. */
 #ifndef PLATFORM_UDP_H
 #define PLATFORM_UDP_H
 
@@ -26,7 +27,7 @@ aster_status aster_udp_listen(const struct aster_address *local, struct aster_ud
 aster_status aster_udp_connect(const struct aster_address *remote, struct aster_udp *udp, struct aster_error *error);
 void aster_udp_close(struct aster_udp *udp);
 
-struct aster_udp_inbox; /* memory for one batch; can serve many sockets in turn */
+struct aster_udp_inbox;                               /* memory for one batch; can serve many sockets in turn */
 struct aster_udp_inbox *aster_udp_inbox_create(void); /* NULL when out of memory */
 void aster_udp_inbox_destroy(struct aster_udp_inbox *inbox);
 
@@ -35,7 +36,7 @@ void aster_udp_inbox_destroy(struct aster_udp_inbox *inbox);
 int aster_udp_receive(const struct aster_udp *udp, struct aster_udp_inbox *inbox,
                       void (*handle)(const struct aster_datagram *datagram, void *user), void *user);
 
-struct aster_udp_outbox; /* datagrams to be sent, possibly through several sockets */
+struct aster_udp_outbox;                                /* datagrams to be sent, possibly through several sockets */
 struct aster_udp_outbox *aster_udp_outbox_create(void); /* NULL when out of memory */
 void aster_udp_outbox_destroy(struct aster_udp_outbox *outbox);
 
@@ -43,8 +44,8 @@ void aster_udp_outbox_destroy(struct aster_udp_outbox *outbox);
 
 /* Room for one datagram of ASTER_UDP_PAYLOAD_MAX bytes; sends what is queued when there is none left. */
 unsigned char *aster_udp_outbox_reserve(struct aster_udp_outbox *outbox);
-/* Queue the first `size` bytes of what was reserved. `local` and `udp` as for the peer's path; the socket must stay open
- * until the flush. */
+/* Queue the first `size` bytes of what was reserved. `local` and `udp` as for the peer's path; the socket must stay
+ * open until the flush. */
 void aster_udp_outbox_add(struct aster_udp_outbox *outbox, struct aster_udp *udp, const struct aster_address *local,
                           const struct aster_address *remote, uint8_t ecn, size_t size);
 /* Send everything. What the kernel does not take is dropped, as a network would: QUIC sends it again. */

@@ -17,7 +17,7 @@ struct message {
     struct aster_address remote;
     size_t start;
     size_t size;
-    size_t segment;  /* size of each datagram in it but the last, which may be smaller */
+    size_t segment; /* size of each datagram in it but the last, which may be smaller */
     size_t segments;
     uint8_t ecn;
     bool full; /* a smaller datagram ended it */
@@ -76,7 +76,8 @@ void aster_udp_outbox_add(struct aster_udp_outbox *outbox, struct aster_udp *udp
         last->size += size;
         last->segments++;
     } else {
-        outbox->messages[outbox->count++] = (struct message){udp, *local, *remote, outbox->used, size, size, 1, ecn, false};
+        outbox->messages[outbox->count++] =
+            (struct message){udp, *local, *remote, outbox->used, size, size, 1, ecn, false};
     }
     outbox->used += size;
 }
@@ -161,7 +162,8 @@ static void send_pieces(struct aster_udp_outbox *outbox, size_t index)
         piece->segments = 1;
         fill_header(outbox, index);
         outbox->calls++;
-        if (sendmsg(whole.udp->fd, &outbox->headers[index].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EAGAIN) {
+        if (sendmsg(whole.udp->fd, &outbox->headers[index].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+            errno == EAGAIN) {
             break;
         }
     }
@@ -179,7 +181,8 @@ static void send_range(struct aster_udp_outbox *outbox, size_t from, size_t to)
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return;
         } else if (errno != EINTR) {
-            /* Any other error concerns the first message only: too large for the path, refused by the peer's host, ... */
+            /* Any other error concerns the first message only: too large for the path, refused by the peer's host, ...
+             */
             if (outbox->messages[from].segments > 1 && (errno == EIO || errno == EINVAL)) {
                 send_pieces(outbox, from);
             }

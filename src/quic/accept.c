@@ -9,21 +9,21 @@
 #define RESET_MIN_SIZE 22 /* keep-alive packets are that short; the answer must be shorter than its cause */
 #define INITIAL_MIN_SIZE 1200
 
-static void answer(struct aster_endpoint *endpoint, struct aster_listener *listener, const struct aster_datagram *datagram,
-                   ngtcp2_ssize size)
+static void answer(struct aster_endpoint *endpoint, struct aster_listener *listener,
+                   const struct aster_datagram *datagram, ngtcp2_ssize size)
 {
     if (size > 0) {
         aster_udp_outbox_add(endpoint->outbox, &listener->udp, &datagram->local, &datagram->remote, 0, (size_t)size);
     }
 }
 
-static void refuse(struct aster_endpoint *endpoint, struct aster_listener *listener, const struct aster_datagram *datagram,
-                   const ngtcp2_pkt_hd *header, uint64_t code)
+static void refuse(struct aster_endpoint *endpoint, struct aster_listener *listener,
+                   const struct aster_datagram *datagram, const ngtcp2_pkt_hd *header, uint64_t code)
 {
     unsigned char *room = aster_udp_outbox_reserve(endpoint->outbox);
     answer(endpoint, listener, datagram,
-           ngtcp2_crypto_write_connection_close(room, ASTER_UDP_PAYLOAD_MAX, header->version, &header->scid, &header->dcid, code,
-                                                NULL, 0));
+           ngtcp2_crypto_write_connection_close(room, ASTER_UDP_PAYLOAD_MAX, header->version, &header->scid,
+                                                &header->dcid, code, NULL, 0));
 }
 
 static void ask_for_proof(struct aster_endpoint *endpoint, struct aster_listener *listener,
@@ -34,17 +34,17 @@ static void ask_for_proof(struct aster_endpoint *endpoint, struct aster_listener
     uint8_t token[NGTCP2_CRYPTO_MAX_RETRY_TOKENLEN];
     scid.datalen = ASTER_CID_SIZE;
     aster_quic_random(scid.data, scid.datalen, NULL);
-    ngtcp2_ssize token_size = ngtcp2_crypto_generate_retry_token(token, options->secret, sizeof options->secret, header->version,
-                                                                 &datagram->remote.any, datagram->remote.size, &scid,
-                                                                 &header->dcid, aster_endpoint_now(endpoint));
+    ngtcp2_ssize token_size = ngtcp2_crypto_generate_retry_token(
+        token, options->secret, sizeof options->secret, header->version, &datagram->remote.any, datagram->remote.size,
+        &scid, &header->dcid, aster_endpoint_now(endpoint));
     if (token_size < 0) {
         return;
     }
     endpoint->transport.counts.retries++;
     unsigned char *room = aster_udp_outbox_reserve(endpoint->outbox);
     answer(endpoint, listener, datagram,
-           ngtcp2_crypto_write_retry(room, ASTER_UDP_PAYLOAD_MAX, header->version, &header->scid, &scid, &header->dcid, token,
-                                     (size_t)token_size));
+           ngtcp2_crypto_write_retry(room, ASTER_UDP_PAYLOAD_MAX, header->version, &header->scid, &scid, &header->dcid,
+                                     token, (size_t)token_size));
 }
 
 enum proof { PROOF_NONE, PROOF_GOOD, PROOF_BAD };
@@ -58,8 +58,8 @@ static enum proof check_proof(const struct aster_endpoint *endpoint, const struc
         return PROOF_NONE; /* we give no other tokens */
     }
     return ngtcp2_crypto_verify_retry_token(original, token.data, token.size, options->secret, sizeof options->secret,
-                                            header->version, &datagram->remote.any, datagram->remote.size, &header->dcid,
-                                            RETRY_TOKEN_LIFETIME, aster_endpoint_now(endpoint)) == 0
+                                            header->version, &datagram->remote.any, datagram->remote.size,
+                                            &header->dcid, RETRY_TOKEN_LIFETIME, aster_endpoint_now(endpoint)) == 0
                ? PROOF_GOOD
                : PROOF_BAD;
 }
@@ -90,8 +90,8 @@ void aster_endpoint_accept(struct aster_endpoint *endpoint, struct aster_listene
         return;
     }
     struct aster_connection *connection;
-    if (aster_connection_accept(endpoint, listener, datagram, &header, proof == PROOF_GOOD ? &original : NULL, &connection,
-                                NULL) == ASTER_OK) {
+    if (aster_connection_accept(endpoint, listener, datagram, &header, proof == PROOF_GOOD ? &original : NULL,
+                                &connection, NULL) == ASTER_OK) {
         aster_connection_read(connection, datagram);
     } else {
         refuse(endpoint, listener, datagram, &header, NGTCP2_CONNECTION_REFUSED);

@@ -67,8 +67,8 @@ static void grow(struct aster_cid_table *table)
     table->bucket_count = count;
 }
 
-aster_status aster_cid_table_add(struct aster_cid_table *table, const ngtcp2_cid *cid, struct aster_connection *connection,
-                                 struct aster_cid_entry **list)
+aster_status aster_cid_table_add(struct aster_cid_table *table, const ngtcp2_cid *cid,
+                                 struct aster_connection *connection, struct aster_cid_entry **list)
 {
     struct aster_cid_entry *entry = malloc(sizeof *entry);
     if (entry == NULL) {

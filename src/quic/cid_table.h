@@ -31,8 +31,8 @@ void aster_cid_table_fini(struct aster_cid_table *table); /* must be empty */
 /* NULL when there is none. */
 struct aster_connection *aster_cid_table_find(const struct aster_cid_table *table, const uint8_t *data, size_t size);
 /* The entry goes to the front of *list. Errors: ASTER_ERR_NOMEM. */
-aster_status aster_cid_table_add(struct aster_cid_table *table, const ngtcp2_cid *cid, struct aster_connection *connection,
-                                 struct aster_cid_entry **list);
+aster_status aster_cid_table_add(struct aster_cid_table *table, const ngtcp2_cid *cid,
+                                 struct aster_connection *connection, struct aster_cid_entry **list);
 /* Remove one id of *list; an unknown one is ignored. */
 void aster_cid_table_remove(struct aster_cid_table *table, const ngtcp2_cid *cid, struct aster_cid_entry **list);
 /* Remove every id of *list. */

@@ -170,15 +170,15 @@ static aster_status start_server(struct aster_connection *connection, const stru
     }
     const struct aster_transport_options *options = &endpoint->transport.options;
     params.stateless_reset_token_present = 1;
-    if (ngtcp2_crypto_generate_stateless_reset_token(params.stateless_reset_token, options->secret, sizeof options->secret,
-                                                     &scid) != 0 ||
+    if (ngtcp2_crypto_generate_stateless_reset_token(params.stateless_reset_token, options->secret,
+                                                     sizeof options->secret, &scid) != 0 ||
         aster_cid_table_add(&endpoint->cids, &header->dcid, connection, &connection->cids) != ASTER_OK ||
         aster_cid_table_add(&endpoint->cids, &scid, connection, &connection->cids) != ASTER_OK) {
         return aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for connection ids");
     }
     ngtcp2_path path = path_of(&datagram->local, &datagram->remote);
-    int code = ngtcp2_conn_server_new(&connection->conn, &header->scid, &scid, &path, header->version, &aster_server_callbacks,
-                                      &settings, &params, NULL, connection);
+    int code = ngtcp2_conn_server_new(&connection->conn, &header->scid, &scid, &path, header->version,
+                                      &aster_server_callbacks, &settings, &params, NULL, connection);
     return start_tls(connection, code, error);
 }
 
@@ -258,8 +258,8 @@ static aster_status start_client(struct aster_connection *connection, struct ast
     random_cid(&dcid, ASTER_CID_SIZE);
     random_cid(&scid, ASTER_CID_SIZE);
     ngtcp2_path path = path_of(&connection->local, &connection->link.remote);
-    int code = ngtcp2_conn_client_new(&connection->conn, &dcid, &scid, &path, NGTCP2_PROTO_VER_V1, &aster_client_callbacks,
-                                      &settings, &params, NULL, connection);
+    int code = ngtcp2_conn_client_new(&connection->conn, &dcid, &scid, &path, NGTCP2_PROTO_VER_V1,
+                                      &aster_client_callbacks, &settings, &params, NULL, connection);
     return start_tls(connection, code, error);
 }
 
@@ -335,13 +335,14 @@ static ngtcp2_ssize write_packet(struct aster_connection *connection, ngtcp2_pat
         vectors[i] = (ngtcp2_vec){pieces[i].iov_base, pieces[i].iov_len};
     }
     ngtcp2_ssize taken = -1;
-    ngtcp2_ssize size = ngtcp2_conn_writev_stream(connection->conn, &path->path, info, room, ASTER_UDP_PAYLOAD_MAX, &taken,
-                                                  NGTCP2_WRITE_STREAM_FLAG_NONE, count > 0 ? connection->stream_id : -1,
-                                                  vectors, count, aster_endpoint_now(connection->endpoint));
+    ngtcp2_ssize size = ngtcp2_conn_writev_stream(
+        connection->conn, &path->path, info, room, ASTER_UDP_PAYLOAD_MAX, &taken, NGTCP2_WRITE_STREAM_FLAG_NONE,
+        count > 0 ? connection->stream_id : -1, vectors, count, aster_endpoint_now(connection->endpoint));
     if (taken > 0) {
         aster_send_queue_mark_sent(out, (size_t)taken);
     }
-    if (size == NGTCP2_ERR_STREAM_DATA_BLOCKED || size == NGTCP2_ERR_STREAM_SHUT_WR || size == NGTCP2_ERR_STREAM_NOT_FOUND) {
+    if (size == NGTCP2_ERR_STREAM_DATA_BLOCKED || size == NGTCP2_ERR_STREAM_SHUT_WR ||
+        size == NGTCP2_ERR_STREAM_NOT_FOUND) {
         *blocked = true; /* other frames may still go */
         return write_packet(connection, path, info, room, blocked);
     }

@@ -23,22 +23,22 @@ enum aster_connection_phase {
 struct aster_connection {
     struct aster_link link; /* first */
     struct aster_endpoint *endpoint;
-    struct aster_udp *udp;     /* the listener's, or `own` */
-    struct aster_udp own;      /* of a connection that we began: routes by socket, so resets find it */
-    struct aster_watch watch;  /* of `own` */
+    struct aster_udp *udp;    /* the listener's, or `own` */
+    struct aster_udp own;     /* of a connection that we began: routes by socket, so resets find it */
+    struct aster_watch watch; /* of `own` */
     struct aster_timer timer;
-    ngtcp2_conn *conn;         /* NULL unless live */
-    int64_t stream_id;         /* the one stream; -1 until it is open */
+    ngtcp2_conn *conn; /* NULL unless live */
+    int64_t stream_id; /* the one stream; -1 until it is open */
     enum aster_connection_phase phase;
     struct aster_cid_entry *cids;
     struct aster_connection *next_dirty;
     bool dirty;
-    bool forgotten;            /* a stateless reset came */
-    unsigned refusals;         /* "port unreachable" since the last datagram */
+    bool forgotten;    /* a stateless reset came */
+    unsigned refusals; /* "port unreachable" since the last datagram */
     struct aster_address local;
-    unsigned char *farewell;   /* closing: the packet with CONNECTION_CLOSE */
+    unsigned char *farewell; /* closing: the packet with CONNECTION_CLOSE */
     size_t farewell_size;
-    unsigned late;             /* closing: packets since */
+    unsigned late; /* closing: packets since */
 };
 
 static inline struct aster_connection *aster_connection_of(struct aster_link *link)
@@ -50,8 +50,8 @@ static inline struct aster_connection *aster_connection_of(struct aster_link *li
 aster_status aster_connection_connect(struct aster_endpoint *endpoint, const struct aster_address *remote,
                                       struct aster_bytes expected, void *user, struct aster_connection **connection,
                                       struct aster_error *error);
-/* Begin as a server with the client's first packet, whose header is given; `original` is the client's first id when a Retry
- * was sent, else NULL. The caller then reads the packet. Errors: ASTER_ERR_NOMEM, ASTER_ERR_IO. */
+/* Begin as a server with the client's first packet, whose header is given; `original` is the client's first id when a
+ * Retry was sent, else NULL. The caller then reads the packet. Errors: ASTER_ERR_NOMEM, ASTER_ERR_IO. */
 aster_status aster_connection_accept(struct aster_endpoint *endpoint, struct aster_listener *listener,
                                      const struct aster_datagram *datagram, const ngtcp2_pkt_hd *header,
                                      const ngtcp2_cid *original, struct aster_connection **connection,
@@ -67,8 +67,8 @@ void aster_connection_mark(struct aster_connection *connection);
 /* Ends (connection_end.c). fail: a library call returned `code`. vanish: no goodbye. close: say goodbye. */
 void aster_connection_fail(struct aster_connection *connection, int code);
 void aster_connection_vanish(struct aster_connection *connection, enum aster_link_end end, const char *message);
-void aster_connection_close(struct aster_connection *connection, const aster_quic_close *reason, enum aster_link_end end,
-                            const struct aster_error *error);
+void aster_connection_close(struct aster_connection *connection, const aster_quic_close *reason,
+                            enum aster_link_end end, const struct aster_error *error);
 void aster_connection_drain(struct aster_connection *connection);
 /* A packet for a connection that is closing. */
 void aster_connection_answer_late(struct aster_connection *connection);

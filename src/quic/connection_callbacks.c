@@ -42,8 +42,8 @@ static int handshake_completed(ngtcp2_conn *conn, void *user)
     aster_status status = aster_tls_peer_bind(&link->tls, &error);
     if (status != ASTER_OK) {
         bool refused = link->tls.refused;
-        aster_link_stop(link, refused ? ASTER_LINK_END_REFUSED : ASTER_LINK_END_PROTOCOL, refused ? "not admitted" : "protocol",
-                        &error);
+        aster_link_stop(link, refused ? ASTER_LINK_END_REFUSED : ASTER_LINK_END_PROTOCOL,
+                        refused ? "not admitted" : "protocol", &error);
     } else if (link->accepted) {
         aster_link_opened(link);
     }
@@ -58,7 +58,8 @@ static int handshake_confirmed(ngtcp2_conn *conn, void *user)
     if (link->accepted || link->stopping || link->state != ASTER_LINK_HANDSHAKING) {
         return 0;
     }
-    ngtcp2_conn_set_keep_alive_timeout(conn, (ngtcp2_duration)link->transport->options.keep_alive_ms * NGTCP2_MILLISECONDS);
+    ngtcp2_conn_set_keep_alive_timeout(conn,
+                                       (ngtcp2_duration)link->transport->options.keep_alive_ms * NGTCP2_MILLISECONDS);
     if (ngtcp2_conn_open_bidi_stream(conn, &connection->stream_id, NULL) != 0) {
         struct aster_error error;
         aster_error_set(&error, ASTER_ERR_VERSION, "the server allows no stream: it does not speak %s", ASTER_ALPN);
@@ -144,17 +145,17 @@ static int recv_stateless_reset(ngtcp2_conn *conn, const ngtcp2_pkt_stateless_re
     return 0;
 }
 
-#define COMMON_CALLBACKS                                                                                                \
-    .recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb, .handshake_completed = handshake_completed,                  \
-    .encrypt = ngtcp2_crypto_encrypt_cb, .decrypt = ngtcp2_crypto_decrypt_cb, .hp_mask = ngtcp2_crypto_hp_mask_cb,      \
-    .recv_stream_data = recv_stream_data, .acked_stream_data_offset = acked_stream_data_offset,                         \
-    .stream_open = stream_open, .stream_reset = stream_reset, .stream_stop_sending = stream_stop_sending,               \
-    .recv_stateless_reset = recv_stateless_reset, .rand = aster_quic_random,                                            \
-    .get_new_connection_id = get_new_connection_id, .remove_connection_id = remove_connection_id,                       \
-    .update_key = ngtcp2_crypto_update_key_cb, .handshake_confirmed = handshake_confirmed,                              \
-    .delete_crypto_aead_ctx = ngtcp2_crypto_delete_crypto_aead_ctx_cb,                                                  \
-    .delete_crypto_cipher_ctx = ngtcp2_crypto_delete_crypto_cipher_ctx_cb,                                              \
-    .get_path_challenge_data = ngtcp2_crypto_get_path_challenge_data_cb,                                                \
+#define COMMON_CALLBACKS                                                                                               \
+    .recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb, .handshake_completed = handshake_completed,                 \
+    .encrypt = ngtcp2_crypto_encrypt_cb, .decrypt = ngtcp2_crypto_decrypt_cb, .hp_mask = ngtcp2_crypto_hp_mask_cb,     \
+    .recv_stream_data = recv_stream_data, .acked_stream_data_offset = acked_stream_data_offset,                        \
+    .stream_open = stream_open, .stream_reset = stream_reset, .stream_stop_sending = stream_stop_sending,              \
+    .recv_stateless_reset = recv_stateless_reset, .rand = aster_quic_random,                                           \
+    .get_new_connection_id = get_new_connection_id, .remove_connection_id = remove_connection_id,                      \
+    .update_key = ngtcp2_crypto_update_key_cb, .handshake_confirmed = handshake_confirmed,                             \
+    .delete_crypto_aead_ctx = ngtcp2_crypto_delete_crypto_aead_ctx_cb,                                                 \
+    .delete_crypto_cipher_ctx = ngtcp2_crypto_delete_crypto_cipher_ctx_cb,                                             \
+    .get_path_challenge_data = ngtcp2_crypto_get_path_challenge_data_cb,                                               \
     .version_negotiation = ngtcp2_crypto_version_negotiation_cb
 
 const ngtcp2_callbacks aster_server_callbacks = {

@@ -22,31 +22,33 @@ static void stop_session(struct aster_connection *connection)
 static void set_timer(struct aster_connection *connection, ngtcp2_duration after)
 {
     int64_t now = aster_loop_now_ns(connection->endpoint->transport.options.loop);
-    aster_timers_set(aster_loop_timers(connection->endpoint->transport.options.loop), &connection->timer, now + (int64_t)after);
+    aster_timers_set(aster_loop_timers(connection->endpoint->transport.options.loop), &connection->timer,
+                     now + (int64_t)after);
 }
 
 void aster_connection_vanish(struct aster_connection *connection, enum aster_link_end end, const char *message)
 {
     struct aster_error error;
     char text[ASTER_ADDRESS_TEXT_MAX];
-    aster_error_set(&error, ASTER_ERR_UNREACHABLE, "%s: %s", aster_address_text(&connection->link.remote, text), message);
+    aster_error_set(&error, ASTER_ERR_UNREACHABLE, "%s: %s", aster_address_text(&connection->link.remote, text),
+                    message);
     connection->phase = ASTER_CONNECTION_DEAD;
     aster_connection_mark(connection);
     aster_link_finish(&connection->link, end, &error);
 }
 
-/* Closing and draining take three probe timeouts, so that late packets are not taken for those of a stranger. The library's
- * state is not needed for that. */
-void aster_connection_close(struct aster_connection *connection, const aster_quic_close *reason, enum aster_link_end end,
-                            const struct aster_error *error)
+/* Closing and draining take three probe timeouts, so that late packets are not taken for those of a stranger. The
+ * library's state is not needed for that. */
+void aster_connection_close(struct aster_connection *connection, const aster_quic_close *reason,
+                            enum aster_link_end end, const struct aster_error *error)
 {
     struct aster_endpoint *endpoint = connection->endpoint;
     unsigned char *room = aster_udp_outbox_reserve(endpoint->outbox);
     ngtcp2_path_storage path;
     ngtcp2_pkt_info info;
     ngtcp2_path_storage_zero(&path);
-    ngtcp2_ssize size = ngtcp2_conn_write_connection_close(connection->conn, &path.path, &info, room, ASTER_UDP_PAYLOAD_MAX,
-                                                           reason, aster_endpoint_now(endpoint));
+    ngtcp2_ssize size = ngtcp2_conn_write_connection_close(connection->conn, &path.path, &info, room,
+                                                           ASTER_UDP_PAYLOAD_MAX, reason, aster_endpoint_now(endpoint));
     connection->phase = ASTER_CONNECTION_DEAD;
     if (size > 0) {
         connection->farewell = malloc((size_t)size);
@@ -56,7 +58,8 @@ void aster_connection_close(struct aster_connection *connection, const aster_qui
             connection->phase = ASTER_CONNECTION_CLOSING;
             set_timer(connection, 3 * ngtcp2_conn_get_pto(connection->conn));
         }
-        aster_udp_outbox_add(endpoint->outbox, connection->udp, &connection->local, &connection->link.remote, 0, (size_t)size);
+        aster_udp_outbox_add(endpoint->outbox, connection->udp, &connection->local, &connection->link.remote, 0,
+                             (size_t)size);
     }
     stop_session(connection);
     aster_connection_mark(connection);
@@ -98,7 +101,8 @@ static enum aster_link_end end_of_transport_code(uint64_t code)
         return ASTER_LINK_END_PEER;
     }
     bool alert = code >= NGTCP2_CRYPTO_ERROR && code <= NGTCP2_CRYPTO_ERROR + 255;
-    return alert && alert_about_certificate(code - NGTCP2_CRYPTO_ERROR) ? ASTER_LINK_END_REFUSED : ASTER_LINK_END_PROTOCOL;
+    return alert && alert_about_certificate(code - NGTCP2_CRYPTO_ERROR) ? ASTER_LINK_END_REFUSED
+                                                                        : ASTER_LINK_END_PROTOCOL;
 }
 
 static void describe_close(const aster_quic_close *close, enum aster_link_end end, struct aster_error *error)
@@ -125,7 +129,8 @@ void aster_connection_drain(struct aster_connection *connection)
 {
     if (connection->forgotten) {
         stop_session(connection);
-        aster_connection_vanish(connection, ASTER_LINK_END_FORGOTTEN, "the peer does not know this connection: it was restarted");
+        aster_connection_vanish(connection, ASTER_LINK_END_FORGOTTEN,
+                                "the peer does not know this connection: it was restarted");
         return;
     }
     aster_quic_close close;
@@ -148,14 +153,15 @@ static void fail_in_handshake(struct aster_connection *connection)
     aster_quic_close close;
     struct aster_error error = tls->error;
     aster_quic_close_alert(&close, alert, NULL, 0);
-    enum aster_link_end end = tls->refused || alert_about_certificate(alert) ? ASTER_LINK_END_REFUSED
-                                                                             : ASTER_LINK_END_PROTOCOL;
+    enum aster_link_end end =
+        tls->refused || alert_about_certificate(alert) ? ASTER_LINK_END_REFUSED : ASTER_LINK_END_PROTOCOL;
     if (!tls->refused && alert == ALERT_NO_APPLICATION_PROTOCOL) {
         aster_error_set(&error, ASTER_ERR_VERSION, "the TLS handshake failed: the peer does not speak " ASTER_ALPN);
     } else if (!tls->refused) {
-        aster_error_set(&error, ASTER_ERR_INVALID,
-                        "the TLS handshake failed with alert %u: the peer showed no acceptable certificate, or speaks no TLS 1.3",
-                        (unsigned)alert);
+        aster_error_set(
+            &error, ASTER_ERR_INVALID,
+            "the TLS handshake failed with alert %u: the peer showed no acceptable certificate, or speaks no TLS 1.3",
+            (unsigned)alert);
     }
     aster_connection_close(connection, &close, end, &error);
 }

@@ -29,10 +29,11 @@ static aster_status read_pem(const char *path, bool secret, gnutls_datum_t *pem,
 static aster_status set_key(struct aster_credentials *credentials, const struct aster_credentials_files *files,
                             const gnutls_datum_t *key, const gnutls_datum_t *certificate, struct aster_error *error)
 {
-    int code = gnutls_certificate_set_x509_key_mem2(credentials->native, certificate, key, GNUTLS_X509_FMT_PEM, NULL, 0);
+    int code =
+        gnutls_certificate_set_x509_key_mem2(credentials->native, certificate, key, GNUTLS_X509_FMT_PEM, NULL, 0);
     if (code < 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s and %s are not a certificate and its key (%s)", files->certificate,
-                               files->key, gnutls_strerror(code));
+        return aster_error_set(error, ASTER_ERR_INVALID, "%s and %s are not a certificate and its key (%s)",
+                               files->certificate, files->key, gnutls_strerror(code));
     }
     return ASTER_OK;
 }
@@ -48,9 +49,10 @@ static bool key_belongs(gnutls_certificate_credentials_t native, gnutls_x509_crt
     if (gnutls_certificate_get_x509_key(native, 0, &key) < 0) {
         return false;
     }
-    bool same = gnutls_x509_privkey_get_key_id(key, GNUTLS_KEYID_USE_SHA256, of_key, &key_size) == 0 &&
-                gnutls_x509_crt_get_key_id(certificate, GNUTLS_KEYID_USE_SHA256, of_certificate, &certificate_size) == 0 &&
-                key_size == certificate_size && memcmp(of_key, of_certificate, key_size) == 0;
+    bool same =
+        gnutls_x509_privkey_get_key_id(key, GNUTLS_KEYID_USE_SHA256, of_key, &key_size) == 0 &&
+        gnutls_x509_crt_get_key_id(certificate, GNUTLS_KEYID_USE_SHA256, of_certificate, &certificate_size) == 0 &&
+        key_size == certificate_size && memcmp(of_key, of_certificate, key_size) == 0;
     gnutls_x509_privkey_deinit(key);
     return same;
 }
@@ -66,9 +68,11 @@ static aster_status set_identity(struct aster_credentials *credentials, const ch
     code = gnutls_x509_crt_import(certificate, pem, GNUTLS_X509_FMT_PEM);
     aster_status status;
     if (code < 0) {
-        status = aster_error_set(error, ASTER_ERR_INVALID, "%s is not a certificate in PEM (%s)", path, gnutls_strerror(code));
+        status = aster_error_set(error, ASTER_ERR_INVALID, "%s is not a certificate in PEM (%s)", path,
+                                 gnutls_strerror(code));
     } else if (!key_belongs(credentials->native, certificate)) {
-        status = aster_error_set(error, ASTER_ERR_INVALID, "%s is the certificate of another key: renew it, or find its key", path);
+        status = aster_error_set(error, ASTER_ERR_INVALID,
+                                 "%s is the certificate of another key: renew it, or find its key", path);
     } else {
         status = aster_identity_of_certificate(certificate, credentials->trust, &credentials->identity, error);
     }
@@ -86,7 +90,8 @@ static aster_status set_roots(struct aster_credentials *credentials, const char 
     int count = gnutls_certificate_set_x509_trust_mem(credentials->native, &pem, GNUTLS_X509_FMT_PEM);
     free(pem.data);
     if (count < 1) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s holds no root certificate in PEM: no peer could be believed", path);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "%s holds no root certificate in PEM: no peer could be believed", path);
     }
     return ASTER_OK;
 }

@@ -1,5 +1,5 @@
-/* Who this process is and whom it believes: a key, a certificate and, in CA mode, roots. Immutable and counted: a reload
- * makes new ones, and sessions keep the old ones alive for as long as they need them (GnuTLS does not copy). */
+/* Who this process is and whom it believes: a key, a certificate and, in CA mode, roots. Immutable and counted: a
+ * reload makes new ones, and sessions keep the old ones alive for as long as they need them (GnuTLS does not copy). */
 #ifndef QUIC_CREDENTIALS_H
 #define QUIC_CREDENTIALS_H
 

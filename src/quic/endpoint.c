@@ -40,8 +40,8 @@ static void listener_ready(struct aster_watch *watch, uint32_t events)
     aster_udp_receive(&listener->udp, listener->endpoint->inbox, route, listener);
 }
 
-/* Everything that the round produced leaves with as few system calls as possible, and only then memory is freed that the
- * packets may come from. */
+/* Everything that the round produced leaves with as few system calls as possible, and only then memory is freed that
+ * the packets may come from. */
 static void end_round(struct aster_round *round, int64_t now_ns)
 {
     (void)now_ns;
@@ -103,7 +103,8 @@ static aster_status quic_listen(struct aster_transport *transport, const struct 
 }
 
 static aster_status quic_connect(struct aster_transport *transport, const struct aster_address *remote,
-                                 struct aster_bytes expected, void *user, struct aster_link **link, struct aster_error *error)
+                                 struct aster_bytes expected, void *user, struct aster_link **link,
+                                 struct aster_error *error)
 {
     struct aster_connection *connection;
     aster_status status =
@@ -166,11 +167,12 @@ static aster_status add_round(void *argument)
 static aster_status fill_secret(unsigned char secret[ASTER_ENDPOINT_SECRET_SIZE], struct aster_error *error)
 {
     static const unsigned char none[ASTER_ENDPOINT_SECRET_SIZE];
-    return memcmp(secret, none, sizeof none) == 0 ? aster_entropy_fill(secret, ASTER_ENDPOINT_SECRET_SIZE, error) : ASTER_OK;
+    return memcmp(secret, none, sizeof none) == 0 ? aster_entropy_fill(secret, ASTER_ENDPOINT_SECRET_SIZE, error)
+                                                  : ASTER_OK;
 }
 
-aster_status aster_quic_transport_create(const struct aster_transport_options *options, struct aster_transport **transport,
-                                         struct aster_error *error)
+aster_status aster_quic_transport_create(const struct aster_transport_options *options,
+                                         struct aster_transport **transport, struct aster_error *error)
 {
     struct aster_endpoint *endpoint = calloc(1, sizeof *endpoint);
     if (endpoint == NULL) {

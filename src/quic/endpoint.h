@@ -38,7 +38,8 @@ static inline ngtcp2_tstamp aster_endpoint_now(const struct aster_endpoint *endp
     return (ngtcp2_tstamp)aster_loop_now_ns(endpoint->transport.options.loop);
 }
 
-/* A datagram that belongs to no connection: begin one, ask for a proof of address, refuse, reset or ignore. (accept.c) */
+/* A datagram that belongs to no connection: begin one, ask for a proof of address, refuse, reset or ignore. (accept.c)
+ */
 void aster_endpoint_accept(struct aster_endpoint *endpoint, struct aster_listener *listener,
                            const struct aster_datagram *datagram);
 /* Answer a packet of a connection that we do not know, so that its peer stops waiting at once. (accept.c) */

@@ -10,7 +10,8 @@ static aster_status tls_error(struct aster_error *error, int code, const char *w
     return aster_error_set(error, ASTER_ERR_INVALID, "%s (%s)", what, gnutls_strerror(code));
 }
 
-static aster_status key_identity(gnutls_x509_crt_t certificate, struct aster_identity *identity, struct aster_error *error)
+static aster_status key_identity(gnutls_x509_crt_t certificate, struct aster_identity *identity,
+                                 struct aster_error *error)
 {
     gnutls_pubkey_t key;
     gnutls_ecc_curve_t curve;
@@ -43,8 +44,8 @@ static aster_status key_identity(gnutls_x509_crt_t certificate, struct aster_ide
 
 static bool path_byte(char byte)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '.' ||
-           byte == '-' || byte == '_';
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '.' || byte == '-' || byte == '_';
 }
 
 /* One segment: not empty, not "." or "..". */
@@ -91,7 +92,8 @@ bool aster_spiffe_id_valid(struct aster_bytes id)
 }
 
 /* A SPIFFE certificate has exactly one URI; with two, which one is meant would be the peer's choice. */
-static aster_status spiffe_identity(gnutls_x509_crt_t certificate, struct aster_identity *identity, struct aster_error *error)
+static aster_status spiffe_identity(gnutls_x509_crt_t certificate, struct aster_identity *identity,
+                                    struct aster_error *error)
 {
     unsigned uris = 0;
     for (unsigned i = 0;; i++) {
@@ -102,8 +104,8 @@ static aster_status spiffe_identity(gnutls_x509_crt_t certificate, struct aster_
             break;
         }
         if (type == GNUTLS_E_SHORT_MEMORY_BUFFER) {
-            return aster_error_set(error, ASTER_ERR_INVALID, "a certificate has a name of %zu bytes, the limit is %d", size,
-                                   ASTER_IDENTITY_MAX);
+            return aster_error_set(error, ASTER_ERR_INVALID, "a certificate has a name of %zu bytes, the limit is %d",
+                                   size, ASTER_IDENTITY_MAX);
         }
         if (type < 0) {
             return tls_error(error, type, "cannot read a certificate's names");
@@ -112,15 +114,17 @@ static aster_status spiffe_identity(gnutls_x509_crt_t certificate, struct aster_
             continue;
         }
         if (++uris > 1 || !aster_spiffe_id_valid((struct aster_bytes){name, size})) {
-            return aster_error_set(error, ASTER_ERR_INVALID,
-                                   "a certificate's URI name is not exactly one SPIFFE id: issue it with one, spiffe://domain/path");
+            return aster_error_set(
+                error, ASTER_ERR_INVALID,
+                "a certificate's URI name is not exactly one SPIFFE id: issue it with one, spiffe://domain/path");
         }
         memcpy(identity->text, name, size);
         identity->text[size] = '\0';
         identity->size = size;
     }
     if (uris == 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "a certificate has no SPIFFE id: issue it with one, spiffe://domain/path");
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "a certificate has no SPIFFE id: issue it with one, spiffe://domain/path");
     }
     return ASTER_OK;
 }
@@ -144,7 +148,8 @@ static aster_status check_validity(gnutls_x509_crt_t certificate, struct aster_e
         return aster_error_set(error, ASTER_ERR_INVALID, "the peer's certificate is not valid yet: check both clocks");
     }
     if (now > gnutls_x509_crt_get_expiration_time(certificate)) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "the peer's certificate has expired: renew it under the same key");
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "the peer's certificate has expired: renew it under the same key");
     }
     return ASTER_OK;
 }

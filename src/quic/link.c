@@ -4,13 +4,13 @@
 
 #include "base/error.h"
 
-aster_status aster_link_init(struct aster_link *link, struct aster_transport *transport, const struct aster_link_ops *ops,
-                             bool accepted, const struct aster_address *remote, struct aster_bytes expected,
-                             struct aster_error *error)
+aster_status aster_link_init(struct aster_link *link, struct aster_transport *transport,
+                             const struct aster_link_ops *ops, bool accepted, const struct aster_address *remote,
+                             struct aster_bytes expected, struct aster_error *error)
 {
     const struct aster_transport_options *options = &transport->options;
-    aster_status status = aster_tls_peer_init(&link->tls, options->credentials, accepted, expected, options->admit,
-                                              options->user, error);
+    aster_status status =
+        aster_tls_peer_init(&link->tls, options->credentials, accepted, expected, options->admit, options->user, error);
     if (status != ASTER_OK) {
         return status;
     }
@@ -57,7 +57,8 @@ void aster_link_opened(struct aster_link *link)
     transport->options.handler->opened(link, link->user);
 }
 
-void aster_link_stop(struct aster_link *link, enum aster_link_end end, const char *reason, const struct aster_error *error)
+void aster_link_stop(struct aster_link *link, enum aster_link_end end, const char *reason,
+                     const struct aster_error *error)
 {
     if (link->stopping || link->state == ASTER_LINK_CLOSED) {
         return;
@@ -113,8 +114,8 @@ size_t aster_link_received(struct aster_link *link, struct aster_bytes bytes)
         } else if (step == ASTER_FRAME_NONE) {
             break;
         } else {
-            aster_error_set(&error, ASTER_ERR_INVALID, "the peer announced a frame of %zu bytes, allowed are 1 to %zu", needed,
-                            link->in.payload_max);
+            aster_error_set(&error, ASTER_ERR_INVALID, "the peer announced a frame of %zu bytes, allowed are 1 to %zu",
+                            needed, link->in.payload_max);
             aster_link_stop(link, ASTER_LINK_END_PROTOCOL, "frame size", &error);
         }
     }
@@ -130,7 +131,8 @@ void aster_link_sent(struct aster_link *link, size_t size)
 {
     aster_send_queue_release(&link->out, size);
     const struct aster_transport_options *options = &link->transport->options;
-    if (link->starved && link->out.size <= options->send_buffer_max / 2 && link->state == ASTER_LINK_OPEN && !link->stopping) {
+    if (link->starved && link->out.size <= options->send_buffer_max / 2 && link->state == ASTER_LINK_OPEN &&
+        !link->stopping) {
         link->starved = false;
         if (options->handler->drained != NULL) {
             options->handler->drained(link, link->user);
@@ -169,17 +171,19 @@ aster_status aster_link_send(struct aster_link *link, struct aster_bytes payload
         return aster_error_set(error, ASTER_ERR_CLOSED, "the link is not open: nothing was sent");
     }
     if (payload.size == 0 || payload.size > ASTER_FRAME_PAYLOAD_MAX) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "a frame of %zu bytes cannot be sent, allowed are 1 to %d", payload.size,
-                               ASTER_FRAME_PAYLOAD_MAX);
+        return aster_error_set(error, ASTER_ERR_INVALID, "a frame of %zu bytes cannot be sent, allowed are 1 to %d",
+                               payload.size, ASTER_FRAME_PAYLOAD_MAX);
     }
     size_t max = link->transport->options.send_buffer_max;
     if (link->out.size + ASTER_FRAME_HEADER_SIZE + payload.size > max) {
         link->starved = true;
-        return aster_error_set(error, ASTER_ERR_LIMIT, "send_buffer_max of %zu bytes is reached: the peer reads too slowly", max);
+        return aster_error_set(error, ASTER_ERR_LIMIT,
+                               "send_buffer_max of %zu bytes is reached: the peer reads too slowly", max);
     }
     unsigned char header[ASTER_FRAME_HEADER_SIZE];
     aster_frame_header(header, payload.size);
-    aster_status status = aster_send_queue_append(&link->out, (struct aster_bytes){header, sizeof header}, payload, error);
+    aster_status status =
+        aster_send_queue_append(&link->out, (struct aster_bytes){header, sizeof header}, payload, error);
     if (status == ASTER_OK) {
         link->ops->wake(link);
     }

@@ -8,7 +8,7 @@
 #include "wire/frame.h"
 
 struct aster_link_ops {
-    void (*wake)(struct aster_link *link);     /* there is something to send, credit to give, or an end to announce */
+    void (*wake)(struct aster_link *link); /* there is something to send, credit to give, or an end to announce */
 };
 
 enum aster_link_state {
@@ -22,30 +22,32 @@ struct aster_link {
     struct aster_transport *transport;
     void *user;
     enum aster_link_state state;
-    bool accepted;             /* by listening; false: we connected */
+    bool accepted; /* by listening; false: we connected */
     bool throttled;
-    bool starved;              /* a send was refused: say when there is room */
-    bool stopping;             /* close() was called, or the peer broke a rule: ends with the round */
-    enum aster_link_end end;   /* with `stopping` */
-    const char *reason;        /* for the peer */
-    struct aster_error error;  /* with `stopping` */
+    bool starved;             /* a send was refused: say when there is room */
+    bool stopping;            /* close() was called, or the peer broke a rule: ends with the round */
+    enum aster_link_end end;  /* with `stopping` */
+    const char *reason;       /* for the peer */
+    struct aster_error error; /* with `stopping` */
     struct aster_tls_peer tls;
     struct aster_address remote;
     struct aster_send_queue out;
     struct aster_frame_reader in;
-    size_t uncredited;         /* bytes handled while throttled */
-    struct aster_link *next;   /* in the transport's list */
+    size_t uncredited;       /* bytes handled while throttled */
+    struct aster_link *next; /* in the transport's list */
     struct aster_link *previous;
 };
 
 struct aster_transport_ops {
     const char *name;
-    aster_status (*listen)(struct aster_transport *transport, const struct aster_address *local, struct aster_address *bound,
-                           struct aster_error *error);
-    aster_status (*connect)(struct aster_transport *transport, const struct aster_address *remote, struct aster_bytes expected,
-                            void *user, struct aster_link **link, struct aster_error *error);
+    aster_status (*listen)(struct aster_transport *transport, const struct aster_address *local,
+                           struct aster_address *bound, struct aster_error *error);
+    aster_status (*connect)(struct aster_transport *transport, const struct aster_address *remote,
+                            struct aster_bytes expected, void *user, struct aster_link **link,
+                            struct aster_error *error);
     void (*destroy)(struct aster_transport *transport); /* on the loop's thread */
-    void (*count)(const struct aster_transport *transport, struct aster_transport_counts *counts); /* add its own; or NULL */
+    void (*count)(const struct aster_transport *transport,
+                  struct aster_transport_counts *counts); /* add its own; or NULL */
 };
 
 struct aster_transport {
@@ -62,9 +64,9 @@ aster_status aster_transport_init(struct aster_transport *transport, const struc
 void aster_transport_fini(struct aster_transport *transport);
 
 /* Prepare a link and its TLS side, and list it. Errors: as aster_tls_peer_init(). */
-aster_status aster_link_init(struct aster_link *link, struct aster_transport *transport, const struct aster_link_ops *ops,
-                             bool accepted, const struct aster_address *remote, struct aster_bytes expected,
-                             struct aster_error *error);
+aster_status aster_link_init(struct aster_link *link, struct aster_transport *transport,
+                             const struct aster_link_ops *ops, bool accepted, const struct aster_address *remote,
+                             struct aster_bytes expected, struct aster_error *error);
 void aster_link_fini(struct aster_link *link);
 
 /* The handshake has been confirmed: opened(). */
@@ -75,7 +77,8 @@ size_t aster_link_received(struct aster_link *link, struct aster_bytes bytes);
 /* The first `size` bytes of the send queue are no longer needed. */
 void aster_link_sent(struct aster_link *link, size_t size);
 /* Mark the link to end with this round; the first reason stays. */
-void aster_link_stop(struct aster_link *link, enum aster_link_end end, const char *reason, const struct aster_error *error);
+void aster_link_stop(struct aster_link *link, enum aster_link_end end, const char *reason,
+                     const struct aster_error *error);
 /* Call closed() (or refused(), for an accepted link that never opened), once. */
 void aster_link_finish(struct aster_link *link, enum aster_link_end end, const struct aster_error *error);
 

@@ -95,8 +95,9 @@ static aster_status check_arguments(const char *name, int days, struct aster_err
 {
     aster_status status = aster_identity_check(aster_text(name), "node name", error);
     if (status == ASTER_OK && strlen(name) > NAME_MAX_BYTES) {
-        status = aster_error_set(error, ASTER_ERR_INVALID, "the node name is %zu bytes long, the limit is %d: shorten it",
-                                 strlen(name), NAME_MAX_BYTES);
+        status =
+            aster_error_set(error, ASTER_ERR_INVALID, "the node name is %zu bytes long, the limit is %d: shorten it",
+                            strlen(name), NAME_MAX_BYTES);
     }
     if (status == ASTER_OK && (days < 1 || days > 36500)) {
         status = aster_error_set(error, ASTER_ERR_INVALID, "a certificate for %d days: give 1 to 36500", days);
@@ -112,8 +113,8 @@ static void free_secret(gnutls_datum_t *pem)
     }
 }
 
-static aster_status write_node(const struct aster_node_paths *paths, gnutls_x509_privkey_t key, const char *name, int days,
-                               char id[ASTER_NODE_ID_SIZE], struct aster_error *error)
+static aster_status write_node(const struct aster_node_paths *paths, gnutls_x509_privkey_t key, const char *name,
+                               int days, char id[ASTER_NODE_ID_SIZE], struct aster_error *error)
 {
     gnutls_datum_t key_pem = {NULL, 0};
     gnutls_datum_t certificate_pem = {NULL, 0};
@@ -126,7 +127,8 @@ static aster_status write_node(const struct aster_node_paths *paths, gnutls_x509
         status = tls_error(error, code, "cannot export a key");
     } else {
         /* The key first: a certificate without its key would block nothing and mean nothing. */
-        status = aster_private_file_write(paths->key, (struct aster_bytes){key_pem.data, key_pem.size}, 0600, false, error);
+        status =
+            aster_private_file_write(paths->key, (struct aster_bytes){key_pem.data, key_pem.size}, 0600, false, error);
     }
     if (status == ASTER_OK) {
         struct aster_bytes content = {certificate_pem.data, certificate_pem.size};
@@ -157,7 +159,8 @@ aster_status aster_node_create(const char *directory, const char *name, int days
     if (code < 0) {
         return tls_error(error, code, "cannot make a key");
     }
-    code = gnutls_x509_privkey_generate(key, GNUTLS_PK_EDDSA_ED25519, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_ED25519), 0);
+    code =
+        gnutls_x509_privkey_generate(key, GNUTLS_PK_EDDSA_ED25519, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_ED25519), 0);
     status = code < 0 ? tls_error(error, code, "cannot make a key") : write_node(&paths, key, name, days, made, error);
     gnutls_x509_privkey_deinit(key);
     if (status == ASTER_OK) {
@@ -177,7 +180,8 @@ static aster_status load_key(const char *path, gnutls_x509_privkey_t key, struct
     const gnutls_datum_t pem = {(unsigned char *)content, (unsigned)size};
     int code = gnutls_x509_privkey_import2(key, &pem, GNUTLS_X509_FMT_PEM, NULL, 0);
     if (code < 0) {
-        status = aster_error_set(error, ASTER_ERR_INVALID, "%s is not a private key in PEM (%s)", path, gnutls_strerror(code));
+        status = aster_error_set(error, ASTER_ERR_INVALID, "%s is not a private key in PEM (%s)", path,
+                                 gnutls_strerror(code));
     }
     gnutls_memset(content, 0, size);
     free(content);
@@ -222,7 +226,8 @@ static aster_status read_facts(const char *path, const gnutls_datum_t *pem, gnut
     size_t size = sizeof read.name;
     int code = gnutls_x509_crt_import(certificate, pem, GNUTLS_X509_FMT_PEM);
     if (code < 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s is not a certificate in PEM (%s)", path, gnutls_strerror(code));
+        return aster_error_set(error, ASTER_ERR_INVALID, "%s is not a certificate in PEM (%s)", path,
+                               gnutls_strerror(code));
     }
     aster_status status = aster_identity_of_certificate(certificate, ASTER_TRUST_KEY, &identity, error);
     if (status != ASTER_OK) {
@@ -304,8 +309,9 @@ aster_status aster_node_secret(const char *directory, unsigned char secret[ASTER
         return status;
     }
     if (size != ASTER_ENDPOINT_SECRET_SIZE) {
-        status = aster_error_set(error, ASTER_ERR_CORRUPT, "%s has %zu bytes instead of %d: remove it, a new one is made",
-                                 paths.secret, size, ASTER_ENDPOINT_SECRET_SIZE);
+        status =
+            aster_error_set(error, ASTER_ERR_CORRUPT, "%s has %zu bytes instead of %d: remove it, a new one is made",
+                            paths.secret, size, ASTER_ENDPOINT_SECRET_SIZE);
     } else {
         memcpy(secret, content, size);
     }

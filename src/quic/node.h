@@ -34,15 +34,15 @@ aster_status aster_node_id(const char *directory, char id[ASTER_NODE_ID_SIZE], s
 /* What a certificate says: for people. */
 struct aster_node_facts {
     char id[ASTER_NODE_ID_SIZE];
-    char name[65];           /* as given to create or renew; empty when it has none */
-    int64_t from_unix_s;     /* valid from .. */
-    int64_t until_unix_s;    /* .. until */
+    char name[65];        /* as given to create or renew; empty when it has none */
+    int64_t from_unix_s;  /* valid from .. */
+    int64_t until_unix_s; /* .. until */
 };
 /* Errors: as aster_node_id(). */
 aster_status aster_node_describe(const char *directory, struct aster_node_facts *facts, struct aster_error *error);
 
-/* The secret behind reset tokens and retry tokens: kept over restarts, so that a restarted server can tell clients at once
- * that it has forgotten them. Made on first use. Errors: ASTER_ERR_IO, ASTER_ERR_INVALID (readable by others). */
+/* The secret behind reset tokens and retry tokens: kept over restarts, so that a restarted server can tell clients at
+ * once that it has forgotten them. Made on first use. Errors: ASTER_ERR_IO, ASTER_ERR_INVALID (readable by others). */
 aster_status aster_node_secret(const char *directory, unsigned char secret[ASTER_ENDPOINT_SECRET_SIZE],
                                struct aster_error *error);
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-#define CHUNK_SMALL 1000  /* most links hold one request or reply at a time */
+#define CHUNK_SMALL 1000 /* most links hold one request or reply at a time */
 #define CHUNK_LARGE 16000
 
 struct aster_send_chunk {

@@ -12,7 +12,7 @@
 struct aster_send_chunk;
 
 struct aster_send_queue {
-    struct aster_send_chunk *first;  /* oldest that is not fully acknowledged */
+    struct aster_send_chunk *first; /* oldest that is not fully acknowledged */
     struct aster_send_chunk *last;
     struct aster_send_chunk *cursor; /* where the unsent part begins, NULL when nothing is unsent */
     size_t cursor_offset;

@@ -72,11 +72,11 @@ static aster_status tcp_listen(struct aster_transport *transport, const struct a
 }
 
 static aster_status tcp_connect(struct aster_transport *transport, const struct aster_address *remote,
-                                struct aster_bytes expected, void *user, struct aster_link **link, struct aster_error *error)
+                                struct aster_bytes expected, void *user, struct aster_link **link,
+                                struct aster_error *error)
 {
     struct aster_tcp_link *made;
-    aster_status status =
-        aster_tcp_link_connect((struct aster_tcp *)transport, remote, expected, user, &made, error);
+    aster_status status = aster_tcp_link_connect((struct aster_tcp *)transport, remote, expected, user, &made, error);
     if (status == ASTER_OK) {
         *link = &made->link;
     }
@@ -117,8 +117,8 @@ static aster_status add_round(void *argument)
     return ASTER_OK;
 }
 
-aster_status aster_tcp_transport_create(const struct aster_transport_options *options, struct aster_transport **transport,
-                                        struct aster_error *error)
+aster_status aster_tcp_transport_create(const struct aster_transport_options *options,
+                                        struct aster_transport **transport, struct aster_error *error)
 {
     struct aster_tcp *tcp = calloc(1, sizeof *tcp);
     if (tcp == NULL) {

@@ -74,7 +74,8 @@ static void end(struct aster_tcp_link *link, enum aster_link_end why, const stru
 {
     gnutls_alert_description_t alert = alert_of_end(why);
     if (link->link.tls.session != NULL && link->phase >= ASTER_TCP_SHAKING) {
-        gnutls_alert_send(link->link.tls.session, alert == GNUTLS_A_CLOSE_NOTIFY ? GNUTLS_AL_WARNING : GNUTLS_AL_FATAL, alert);
+        gnutls_alert_send(link->link.tls.session, alert == GNUTLS_A_CLOSE_NOTIFY ? GNUTLS_AL_WARNING : GNUTLS_AL_FATAL,
+                          alert);
     }
     shutdown(link->watch.fd, SHUT_WR);
     link->phase = ASTER_TCP_LINGERING;
@@ -140,12 +141,13 @@ static void judge_client(struct aster_tcp_link *link)
     static const unsigned char accepted = ASTER_TCP_ACCEPTED;
     struct aster_error error;
     if (transport->counts.connections >= transport->options.connections_max) {
-        aster_error_set(&error, ASTER_ERR_LIMIT, "connections_max of %zu is reached", transport->options.connections_max);
+        aster_error_set(&error, ASTER_ERR_LIMIT, "connections_max of %zu is reached",
+                        transport->options.connections_max);
         end(link, ASTER_LINK_END_OVERLOAD, &error);
         return;
     }
-    if (aster_send_queue_append(&link->link.out, (struct aster_bytes){&accepted, 1}, (struct aster_bytes){NULL, 0}, &error) !=
-        ASTER_OK) {
+    if (aster_send_queue_append(&link->link.out, (struct aster_bytes){&accepted, 1}, (struct aster_bytes){NULL, 0},
+                                &error) != ASTER_OK) {
         die(link, ASTER_LINK_END_OVERLOAD, &error);
         return;
     }
@@ -195,7 +197,8 @@ static void take(struct aster_tcp_link *link, struct aster_bytes bytes)
 {
     if (link->phase == ASTER_TCP_WAITING) {
         if (*(const unsigned char *)bytes.data != ASTER_TCP_ACCEPTED) {
-            die_saying(link, ASTER_LINK_END_PROTOCOL, ASTER_ERR_VERSION, "the server does not speak " ASTER_ALPN " over TCP");
+            die_saying(link, ASTER_LINK_END_PROTOCOL, ASTER_ERR_VERSION,
+                       "the server does not speak " ASTER_ALPN " over TCP");
             return;
         }
         open_link(link);
@@ -210,7 +213,8 @@ static void receive(struct aster_tcp_link *link)
 {
     unsigned char *buffer = link->tcp->buffer;
     for (unsigned i = 0; i < RECORDS_PER_ROUND; i++) {
-        if ((link->phase != ASTER_TCP_OPEN && link->phase != ASTER_TCP_WAITING) || link->link.stopping || link->link.throttled) {
+        if ((link->phase != ASTER_TCP_OPEN && link->phase != ASTER_TCP_WAITING) || link->link.stopping ||
+            link->link.throttled) {
             break;
         }
         ssize_t size = gnutls_record_recv(link->link.tls.session, buffer, ASTER_TCP_RECORD);
@@ -379,8 +383,9 @@ fail:
     return status;
 }
 
-aster_status aster_tcp_link_connect(struct aster_tcp *tcp, const struct aster_address *remote, struct aster_bytes expected,
-                                    void *user, struct aster_tcp_link **link, struct aster_error *error)
+aster_status aster_tcp_link_connect(struct aster_tcp *tcp, const struct aster_address *remote,
+                                    struct aster_bytes expected, void *user, struct aster_tcp_link **link,
+                                    struct aster_error *error)
 {
     int fd;
     aster_status status = aster_tcp_connect(remote, &fd, error);

@@ -13,7 +13,7 @@
 enum aster_tcp_phase {
     ASTER_TCP_CONNECTING = 1,
     ASTER_TCP_SHAKING = 2,
-    ASTER_TCP_WAITING = 3,   /* client: for the server's judgement */
+    ASTER_TCP_WAITING = 3, /* client: for the server's judgement */
     ASTER_TCP_OPEN = 4,
     ASTER_TCP_LINGERING = 5, /* we ended it: reading on until the peer has seen why, a moment long */
     ASTER_TCP_DEAD = 6       /* freed at the end of the round */
@@ -41,16 +41,17 @@ struct aster_tcp_link {
     struct aster_watch watch;
     struct aster_timer timer; /* of the handshake, then of lingering */
     enum aster_tcp_phase phase;
-    uint32_t events;          /* what is watched */
-    size_t pending;           /* bytes of a record that TLS has taken and not sent */
-    bool blocked;             /* the socket takes no more now */
+    uint32_t events; /* what is watched */
+    size_t pending;  /* bytes of a record that TLS has taken and not sent */
+    bool blocked;    /* the socket takes no more now */
     bool dirty;
     struct aster_tcp_link *next_dirty;
 };
 
 /* Begin as a client. Errors: as aster_transport_connect(). */
-aster_status aster_tcp_link_connect(struct aster_tcp *tcp, const struct aster_address *remote, struct aster_bytes expected,
-                                    void *user, struct aster_tcp_link **link, struct aster_error *error);
+aster_status aster_tcp_link_connect(struct aster_tcp *tcp, const struct aster_address *remote,
+                                    struct aster_bytes expected, void *user, struct aster_tcp_link **link,
+                                    struct aster_error *error);
 /* Begin as a server; takes the descriptor, also on failure. */
 aster_status aster_tcp_link_accept(struct aster_tcp *tcp, int fd, const struct aster_address *remote,
                                    struct aster_error *error);

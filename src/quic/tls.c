@@ -31,8 +31,8 @@ aster_status aster_tls_peer_init(struct aster_tls_peer *peer, struct aster_crede
 
 static aster_status judge(struct aster_tls_peer *peer, struct aster_identity *identity, struct aster_error *error)
 {
-    aster_status status = aster_identity_of_peer(peer->session, aster_credentials_trust(peer->credentials), peer->accepted,
-                                                 identity, error);
+    aster_status status = aster_identity_of_peer(peer->session, aster_credentials_trust(peer->credentials),
+                                                 peer->accepted, identity, error);
     if (status != ASTER_OK) {
         return status;
     }
@@ -40,11 +40,13 @@ static aster_status judge(struct aster_tls_peer *peer, struct aster_identity *id
     struct aster_bytes bytes = aster_identity_bytes(identity);
     if (peer->expected.size > 0 && !aster_bytes_equal(bytes, aster_identity_bytes(&peer->expected))) {
         char wanted[ASTER_PRINTABLE_MAX];
-        return aster_error_set(error, ASTER_ERR_INVALID, "the server is %s, expected was %s: check the address and the configuration",
-                               aster_printable(bytes, shown), aster_printable(aster_identity_bytes(&peer->expected), wanted));
+        return aster_error_set(
+            error, ASTER_ERR_INVALID, "the server is %s, expected was %s: check the address and the configuration",
+            aster_printable(bytes, shown), aster_printable(aster_identity_bytes(&peer->expected), wanted));
     }
     if (!peer->admit(bytes, peer->admit_user)) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s is not admitted: add it with `aster node add` if it should be",
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "%s is not admitted: add it with `aster node add` if it should be",
                                aster_printable(bytes, shown));
     }
     return ASTER_OK;
@@ -65,7 +67,8 @@ aster_status aster_tls_peer_bind(struct aster_tls_peer *peer, struct aster_error
     gnutls_datum_t protocol = {NULL, 0};
     if (gnutls_alpn_get_selected_protocol(peer->session, &protocol) != 0 ||
         !aster_bytes_equal((struct aster_bytes){protocol.data, protocol.size}, aster_text(ASTER_ALPN))) {
-        return aster_error_set(error, ASTER_ERR_VERSION, "the peer does not speak %s: update the older side", ASTER_ALPN);
+        return aster_error_set(error, ASTER_ERR_VERSION, "the peer does not speak %s: update the older side",
+                               ASTER_ALPN);
     }
     struct aster_identity identity;
     aster_status status = judge(peer, &identity, error);
@@ -105,7 +108,8 @@ static int configure(struct aster_tls_peer *peer, enum aster_tls_carrier carrier
                           : ngtcp2_crypto_gnutls_configure_client_session(session);
 }
 
-aster_status aster_tls_peer_start(struct aster_tls_peer *peer, enum aster_tls_carrier carrier, struct aster_error *error)
+aster_status aster_tls_peer_start(struct aster_tls_peer *peer, enum aster_tls_carrier carrier,
+                                  struct aster_error *error)
 {
     /* A ticket would carry an identity past a revocation, and early data could be replayed. */
     unsigned flags = GNUTLS_NO_TICKETS | GNUTLS_NO_AUTO_SEND_TICKET | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL;
@@ -118,7 +122,8 @@ aster_status aster_tls_peer_start(struct aster_tls_peer *peer, enum aster_tls_ca
     code = configure(peer, carrier);
     if (code < 0) {
         aster_tls_peer_stop(peer);
-        return aster_error_set(error, ASTER_ERR_IO, "cannot configure TLS 1.3 (%s): is a system-wide policy in the way?",
+        return aster_error_set(error, ASTER_ERR_IO,
+                               "cannot configure TLS 1.3 (%s): is a system-wide policy in the way?",
                                gnutls_strerror(code));
     }
     return ASTER_OK;

@@ -25,12 +25,13 @@ struct aster_tls_peer {
 
 enum aster_tls_carrier { ASTER_TLS_OVER_QUIC = 1, ASTER_TLS_OVER_TCP = 2 };
 
-/* Make the session. The caller fills `ref` for QUIC, with `connection` as user_data. Takes a reference of the credentials.
- * Errors: ASTER_ERR_NOMEM, ASTER_ERR_IO (the library refuses the configuration). */
+/* Make the session. The caller fills `ref` for QUIC, with `connection` as user_data. Takes a reference of the
+ * credentials. Errors: ASTER_ERR_NOMEM, ASTER_ERR_IO (the library refuses the configuration). */
 aster_status aster_tls_peer_init(struct aster_tls_peer *peer, struct aster_credentials *credentials, bool accepted,
                                  struct aster_bytes expected, bool (*admit)(struct aster_bytes identity, void *user),
                                  void *admit_user, struct aster_error *error);
-aster_status aster_tls_peer_start(struct aster_tls_peer *peer, enum aster_tls_carrier carrier, struct aster_error *error);
+aster_status aster_tls_peer_start(struct aster_tls_peer *peer, enum aster_tls_carrier carrier,
+                                  struct aster_error *error);
 
 /* The handshake has proved that the peer has its key: bind the identity. Errors: ASTER_ERR_INVALID (no common ALPN, not
  * admitted, not the expected one). */

@@ -29,14 +29,16 @@ aster_status aster_transport_init(struct aster_transport *transport, const struc
         used->frame_max = ASTER_FRAME_PAYLOAD_MAX;
     }
     if (used->send_buffer_max < 2 * (ASTER_FRAME_PAYLOAD_MAX + ASTER_FRAME_HEADER_SIZE)) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "send_buffer_max is %zu bytes, at least %d are needed for two frames",
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "send_buffer_max is %zu bytes, at least %d are needed for two frames",
                                used->send_buffer_max, 2 * (ASTER_FRAME_PAYLOAD_MAX + ASTER_FRAME_HEADER_SIZE));
     }
     if (used->idle_timeout_ms < 100 || used->handshake_timeout_ms < 100 || used->keep_alive_ms < 10 ||
         used->keep_alive_ms >= used->idle_timeout_ms || used->receive_window < 16384) {
-        return aster_error_set(error, ASTER_ERR_INVALID,
-                               "timeouts: handshake and idle at least 100 ms, keep_alive at least 10 ms and below idle; "
-                               "receive_window at least 16384 bytes");
+        return aster_error_set(
+            error, ASTER_ERR_INVALID,
+            "timeouts: handshake and idle at least 100 ms, keep_alive at least 10 ms and below idle; "
+            "receive_window at least 16384 bytes");
     }
     transport->ops = ops;
     aster_credentials_ref(used->credentials);
@@ -87,7 +89,8 @@ struct listening {
 static aster_status run_listen(void *argument)
 {
     struct listening *listening = argument;
-    return listening->transport->ops->listen(listening->transport, listening->local, listening->bound, listening->error);
+    return listening->transport->ops->listen(listening->transport, listening->local, listening->bound,
+                                             listening->error);
 }
 
 aster_status aster_transport_listen(struct aster_transport *transport, const struct aster_address *local,
@@ -133,7 +136,8 @@ size_t aster_transport_expel(struct aster_transport *transport, struct aster_byt
     size_t count = 0;
     aster_error_set(&error, ASTER_ERR_INVALID, "the node was removed");
     for (struct aster_link *link = transport->links; link != NULL; link = link->next) {
-        if (link->state == ASTER_LINK_OPEN && !link->stopping && aster_bytes_equal(aster_link_identity(link), identity)) {
+        if (link->state == ASTER_LINK_OPEN && !link->stopping &&
+            aster_bytes_equal(aster_link_identity(link), identity)) {
             aster_link_stop(link, ASTER_LINK_END_REFUSED, "not admitted", &error);
             count++;
         }

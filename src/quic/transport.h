@@ -14,9 +14,9 @@ struct aster_link;      /* one connection to an authenticated peer */
 
 /* Why a link ended. */
 enum aster_link_end {
-    ASTER_LINK_END_LOCAL = 1,       /* this side closed it */
-    ASTER_LINK_END_PEER = 2,        /* the peer closed it in good order */
-    ASTER_LINK_END_REFUSED = 3,     /* an identity was not admitted in the handshake, by either side: retrying is useless */
+    ASTER_LINK_END_LOCAL = 1,   /* this side closed it */
+    ASTER_LINK_END_PEER = 2,    /* the peer closed it in good order */
+    ASTER_LINK_END_REFUSED = 3, /* an identity was not admitted in the handshake, by either side: retrying is useless */
     ASTER_LINK_END_UNREACHABLE = 4, /* nobody answers, or no longer */
     ASTER_LINK_END_FORGOTTEN = 5,   /* the peer was restarted and does not know the link */
     ASTER_LINK_END_PROTOCOL = 6,    /* a rule was broken: a frame too large, no common protocol, ... */
@@ -33,8 +33,8 @@ struct aster_link_handler {
     void (*frame)(struct aster_link *link, struct aster_bytes payload, void *user);
     /* After a send was refused with ASTER_ERR_LIMIT: there is room again. Optional. */
     void (*drained)(struct aster_link *link, void *user);
-    /* The last call about this link, exactly once for each link that connect() returned or that was opened; afterwards it
-     * is gone. Must not send. */
+    /* The last call about this link, exactly once for each link that connect() returned or that was opened; afterwards
+     * it is gone. Must not send. */
     void (*closed)(struct aster_link *link, enum aster_link_end end, const struct aster_error *error, void *user);
 };
 
@@ -44,32 +44,40 @@ struct aster_transport_options {
     struct aster_credentials *credentials; /* the transport takes its own reference */
     /* Is this peer admitted? Asked inside the handshake, of servers about clients and of clients about servers. */
     bool (*admit)(struct aster_bytes identity, void *user);
-    /* A peer failed in the handshake; identity is empty when none could be read. For audit; optional; not rate-limited. */
+    /* A peer failed in the handshake; identity is empty when none could be read. For audit; optional; not rate-limited.
+     */
     void (*refused)(const struct aster_address *remote, struct aster_bytes identity, const struct aster_error *error,
                     void *user);
     const struct aster_link_handler *handler;
-    void *user;                      /* of admit, refused, and of the links that were accepted */
-    size_t frame_max;                /* bytes of a payload that may arrive; 0 = ASTER_FRAME_PAYLOAD_MAX */
-    size_t send_buffer_max;          /* bytes that one link may have unacknowledged, at least two largest frames */
-    size_t receive_window;           /* bytes that a peer may send ahead of what was handled */
-    size_t connections_max;          /* accepted ones; more are told OVERLOAD */
-    size_t handshakes_max;           /* unfinished accepted ones; more are told OVERLOAD */
-    size_t retry_above;              /* QUIC: unfinished handshakes from which on addresses must be proved; 0 = always */
+    void *user;             /* of admit, refused, and of the links that were accepted */
+    size_t frame_max;       /* bytes of a payload that may arrive; 0 = ASTER_FRAME_PAYLOAD_MAX */
+    size_t send_buffer_max; /* bytes that one link may have unacknowledged, at least two largest frames */
+    size_t receive_window;  /* bytes that a peer may send ahead of what was handled */
+    size_t connections_max; /* accepted ones; more are told OVERLOAD */
+    size_t handshakes_max;  /* unfinished accepted ones; more are told OVERLOAD */
+    size_t retry_above;     /* QUIC: unfinished handshakes from which on addresses must be proved; 0 = always */
     int64_t handshake_timeout_ms;
-    int64_t idle_timeout_ms;         /* silence after which a peer is taken for gone; the smaller of both sides counts */
-    int64_t keep_alive_ms;           /* the connecting side breaks the silence so often */
-    unsigned char secret[ASTER_ENDPOINT_SECRET_SIZE]; /* QUIC: aster_node_secret(); all zero = random, lost on restart */
+    int64_t idle_timeout_ms; /* silence after which a peer is taken for gone; the smaller of both sides counts */
+    int64_t keep_alive_ms;   /* the connecting side breaks the silence so often */
+    unsigned char
+        secret[ASTER_ENDPOINT_SECRET_SIZE]; /* QUIC: aster_node_secret(); all zero = random, lost on restart */
 };
 
-#define ASTER_TRANSPORT_OPTIONS_INIT                                                                                    \
-    {sizeof(struct aster_transport_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 524288, 262144, 10000, 1024, 256,   \
-     5000, 15000, 5000, {0}}
+#define ASTER_TRANSPORT_OPTIONS_INIT                                                                                   \
+    {                                                                                                                  \
+        sizeof(struct aster_transport_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 524288, 262144, 10000, 1024,    \
+            256, 5000, 15000, 5000,                                                                                    \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
 
-/* From any thread. The pointers in the options are kept, the structure is copied. Errors: ASTER_ERR_INVALID, NOMEM, IO. */
-aster_status aster_quic_transport_create(const struct aster_transport_options *options, struct aster_transport **transport,
-                                         struct aster_error *error);
-aster_status aster_tcp_transport_create(const struct aster_transport_options *options, struct aster_transport **transport,
-                                        struct aster_error *error);
+/* From any thread. The pointers in the options are kept, the structure is copied. Errors: ASTER_ERR_INVALID, NOMEM, IO.
+ */
+aster_status aster_quic_transport_create(const struct aster_transport_options *options,
+                                         struct aster_transport **transport, struct aster_error *error);
+aster_status aster_tcp_transport_create(const struct aster_transport_options *options,
+                                        struct aster_transport **transport, struct aster_error *error);
 
 /* Tell every peer that it ends, call closed() for every link, free. From any thread; waits for the loop. NULL is legal.
  * Not from inside a handler. */
@@ -108,15 +116,16 @@ struct aster_transport_counts {
 };
 struct aster_transport_counts aster_transport_counts(const struct aster_transport *transport);
 
-/* Copy `payload` into the link's send buffer; it leaves at the end of this round of the loop. Errors: ASTER_ERR_LIMIT (the
- * buffer is full: wait for drained(), or close), ASTER_ERR_CLOSED, ASTER_ERR_INVALID (empty or too large), NOMEM. */
+/* Copy `payload` into the link's send buffer; it leaves at the end of this round of the loop. Errors: ASTER_ERR_LIMIT
+ * (the buffer is full: wait for drained(), or close), ASTER_ERR_CLOSED, ASTER_ERR_INVALID (empty or too large), NOMEM.
+ */
 aster_status aster_link_send(struct aster_link *link, struct aster_bytes payload, struct aster_error *error);
 
 /* While throttled the peer gets no new credit: at most receive_window bytes more arrive. */
 void aster_link_throttle(struct aster_link *link, bool throttled);
 
-/* Send what is buffered as far as the network takes it at once, tell the peer, and end. closed() follows with END_LOCAL,
- * never from inside this call. `reason` is static text for the peer's log. */
+/* Send what is buffered as far as the network takes it at once, tell the peer, and end. closed() follows with
+ * END_LOCAL, never from inside this call. `reason` is static text for the peer's log. */
 void aster_link_close(struct aster_link *link, const char *reason);
 
 /* The authenticated peer; empty before opened(). Lives as long as the link. */

@@ -34,8 +34,8 @@ void aster_frame_reader_init(struct aster_frame_reader *reader, size_t payload_m
 /* Give a larger buffer, into which the caller has copied the old one's content (realloc does). */
 void aster_frame_reader_supply(struct aster_frame_reader *reader, unsigned char *buffer, size_t capacity);
 
-/* Take bytes from the front of *input, advancing it. READY: *payload borrows from the input or from the buffer and lives
- * until the next call. After TOO_LARGE or EMPTY only init is legal. */
+/* Take bytes from the front of *input, advancing it. READY: *payload borrows from the input or from the buffer and
+ * lives until the next call. After TOO_LARGE or EMPTY only init is legal. */
 enum aster_frame_step aster_frame_reader_next(struct aster_frame_reader *reader, struct aster_bytes *input,
                                               struct aster_bytes *payload, size_t *needed);
 

@@ -25,7 +25,8 @@ static void keep(void *user, void *memory)
 
 aster_status aster_scratch_full(struct aster_error *error)
 {
-    return aster_error_set(error, ASTER_ERR_LIMIT, "the message holds more than %d bytes once taken apart: send less in one message",
+    return aster_error_set(error, ASTER_ERR_LIMIT,
+                           "the message holds more than %d bytes once taken apart: send less in one message",
                            ASTER_SCRATCH_SIZE);
 }
 
@@ -49,8 +50,8 @@ aster_status aster_message_pack(const ProtobufCMessage *message, void *data, siz
 {
     size_t needed = protobuf_c_message_get_packed_size(message);
     if (needed > size) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "the message needs %zu bytes, the limit is %zu: send less in one message",
-                               needed, size);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "the message needs %zu bytes, the limit is %zu: send less in one message", needed, size);
     }
     *length = protobuf_c_message_pack(message, data);
     return ASTER_OK;

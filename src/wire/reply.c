@@ -198,8 +198,8 @@ static aster_status encode_accepted(const struct aster_answer *answer, Aster__Le
     return pack(reply, output, error);
 }
 
-aster_status aster_answer_encode(const struct aster_answer *answer, struct aster_scratch *scratch, void *data, size_t size,
-                                 size_t *length, struct aster_error *error)
+aster_status aster_answer_encode(const struct aster_answer *answer, struct aster_scratch *scratch, void *data,
+                                 size_t size, size_t *length, struct aster_error *error)
 {
     const struct output output = {scratch, data, size, length};
     Aster__Lease__V1__Reply reply = ASTER__LEASE__V1__REPLY__INIT;

@@ -65,8 +65,8 @@ struct aster_answer {
 /* Encode `answer` into `data`, and give the length of the payload. The value is left out of a granted renewal.
  * Errors: ASTER_ERR_INVALID (not an answer that can be sent, or `size` too small), ASTER_ERR_LIMIT (the scratch is too
  * small). */
-aster_status aster_answer_encode(const struct aster_answer *answer, struct aster_scratch *scratch, void *data, size_t size,
-                                 size_t *length, struct aster_error *error);
+aster_status aster_answer_encode(const struct aster_answer *answer, struct aster_scratch *scratch, void *data,
+                                 size_t size, size_t *length, struct aster_error *error);
 
 /* Decode and check everything. Views borrow from the scratch. Errors: ASTER_ERR_INVALID (malformed or against the
  * rules), ASTER_ERR_VERSION (an enum value or a result that this build does not know), ASTER_ERR_LIMIT. */

@@ -11,14 +11,16 @@
 static aster_status check_enum(const char *name, int64_t value, int64_t min, int64_t max, struct aster_error *error)
 {
     if (value < 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s is %" PRId64 ": the server broke the protocol", name, value);
+        return aster_error_set(error, ASTER_ERR_INVALID, "%s is %" PRId64 ": the server broke the protocol", name,
+                               value);
     }
     if (value < min) {
         return aster_error_set(error, ASTER_ERR_INVALID, "%s is absent: the server broke the protocol", name);
     }
     if (value > max) {
-        return aster_error_set(error, ASTER_ERR_VERSION, "%s is %" PRId64 ", this build knows up to %" PRId64 ": update the client",
-                               name, value, max);
+        return aster_error_set(error, ASTER_ERR_VERSION,
+                               "%s is %" PRId64 ", this build knows up to %" PRId64 ": update the client", name, value,
+                               max);
     }
     return ASTER_OK;
 }
@@ -26,7 +28,8 @@ static aster_status check_enum(const char *name, int64_t value, int64_t min, int
 static aster_status check_counter(const char *name, int64_t value, struct aster_error *error)
 {
     if (value < 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s is %" PRId64 ": the server broke the protocol", name, value);
+        return aster_error_set(error, ASTER_ERR_INVALID, "%s is %" PRId64 ": the server broke the protocol", name,
+                               value);
     }
     return ASTER_OK;
 }
@@ -57,7 +60,8 @@ static aster_status check_snapshot(const struct aster_snapshot *snapshot, struct
                                  snapshot->held ? "held without" : "free but has");
     }
     if (status == ASTER_OK && snapshot->value.size > ASTER_VALUE_MAX) {
-        status = aster_error_set(error, ASTER_ERR_INVALID, "value is %zu bytes, the limit is %d: the server broke the protocol",
+        status = aster_error_set(error, ASTER_ERR_INVALID,
+                                 "value is %zu bytes, the limit is %d: the server broke the protocol",
                                  snapshot->value.size, ASTER_VALUE_MAX);
     }
     if (status == ASTER_OK) {
@@ -125,7 +129,8 @@ static aster_status read_error(const Aster__Lease__V1__Error *message, struct as
     aster_status status =
         check_enum("status", (int64_t)message->status, -ASTER_ERR_INVALID, -ASTER_ERR_REENTRANT, error);
     if (status == ASTER_OK && message->message.len >= ASTER_ERROR_MESSAGE_MAX) {
-        status = aster_error_set(error, ASTER_ERR_INVALID, "an error's text is %zu bytes, the limit is %d: the server broke the protocol",
+        status = aster_error_set(error, ASTER_ERR_INVALID,
+                                 "an error's text is %zu bytes, the limit is %d: the server broke the protocol",
                                  message->message.len, ASTER_ERROR_MESSAGE_MAX - 1);
     }
     if (status == ASTER_OK) {
@@ -171,7 +176,8 @@ static aster_status read_renewed(const Aster__Lease__V1__Renewed *message, struc
         }
         return status;
     default:
-        return aster_error_set(error, ASTER_ERR_VERSION, "a renewal has no result that this build knows: update the client");
+        return aster_error_set(error, ASTER_ERR_VERSION,
+                               "a renewal has no result that this build knows: update the client");
     }
 }
 
@@ -179,8 +185,8 @@ static aster_status take_results(struct aster_scratch *scratch, size_t count, si
                                  struct aster_error *error)
 {
     if (count > max) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%zu entries in one reply, the limit is %zu: the server broke the protocol",
-                               count, max);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "%zu entries in one reply, the limit is %zu: the server broke the protocol", count, max);
     }
     void *memory = aster_scratch_take(scratch, count * size);
     memcpy(results, &memory, sizeof memory);
@@ -286,8 +292,10 @@ static aster_status read_accepted(const Aster__Lease__V1__Accepted *message, str
         status = check_optional_identity(answer->accepted.agent, "agent", error);
     }
     if (status == ASTER_OK && (message->ttl_min_ms < 1 || message->ttl_max_ms < message->ttl_min_ms)) {
-        status = aster_error_set(error, ASTER_ERR_INVALID, "ttl limits %" PRId64 " to %" PRId64 " ms make no range: the server broke the protocol",
-                                 message->ttl_min_ms, message->ttl_max_ms);
+        status =
+            aster_error_set(error, ASTER_ERR_INVALID,
+                            "ttl limits %" PRId64 " to %" PRId64 " ms make no range: the server broke the protocol",
+                            message->ttl_min_ms, message->ttl_max_ms);
     }
     return status;
 }
@@ -312,7 +320,8 @@ static aster_status read_reply(const Aster__Lease__V1__Reply *reply, struct aste
     case CASE(EVENTS):
         return read_events(reply->events, scratch, answer, error);
     default:
-        return aster_error_set(error, ASTER_ERR_VERSION, "a reply has no result that this build knows: update the client");
+        return aster_error_set(error, ASTER_ERR_VERSION,
+                               "a reply has no result that this build knows: update the client");
     }
 }
 

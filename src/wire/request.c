@@ -121,14 +121,15 @@ static aster_status fill_operation(const struct aster_call *call, union operatio
                                aster_operation_name(operation->kind));
     }
     if (operation->flags & ASTER_OP_EXPIRED_VERDICT) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "an expiry verdict is not sent over the wire: only a serializer gives it");
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "an expiry verdict is not sent over the wire: only a serializer gives it");
     }
     request->acquire = &message->acquire; /* the union's members share their place */
     return ASTER_OK;
 }
 
-static aster_status encode_one(const struct aster_call *call, Aster__Lease__V1__Request *request, void *data, size_t size,
-                               size_t *length, struct aster_error *error)
+static aster_status encode_one(const struct aster_call *call, Aster__Lease__V1__Request *request, void *data,
+                               size_t size, size_t *length, struct aster_error *error)
 {
     union operation_message message;
     aster_status status = fill_operation(call, &message, request, error);
@@ -141,8 +142,8 @@ static aster_status encode_many(const struct aster_call *call, Aster__Lease__V1_
 {
     size_t count = call->many.count;
     if (count < 1 || count > ASTER_WIRE_RENEW_MANY_MAX) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%zu renewals in one message, allowed are 1 to %d: split them", count,
-                               ASTER_WIRE_RENEW_MANY_MAX);
+        return aster_error_set(error, ASTER_ERR_INVALID, "%zu renewals in one message, allowed are 1 to %d: split them",
+                               count, ASTER_WIRE_RENEW_MANY_MAX);
     }
     Aster__Lease__V1__Renew *leases = aster_scratch_take(scratch, count * sizeof *leases);
     Aster__Lease__V1__Renew **pointers = aster_scratch_take(scratch, count * sizeof(void *));
@@ -161,8 +162,8 @@ static aster_status encode_many(const struct aster_call *call, Aster__Lease__V1_
     return aster_message_pack(&request->base, data, size, length, error);
 }
 
-static aster_status encode_other(const struct aster_call *call, Aster__Lease__V1__Request *request, void *data, size_t size,
-                                 size_t *length, struct aster_error *error)
+static aster_status encode_other(const struct aster_call *call, Aster__Lease__V1__Request *request, void *data,
+                                 size_t size, size_t *length, struct aster_error *error)
 {
     Aster__Lease__V1__Hello hello = ASTER__LEASE__V1__HELLO__INIT;
     Aster__Lease__V1__List list = ASTER__LEASE__V1__LIST__INIT;

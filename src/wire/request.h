@@ -5,8 +5,8 @@
 #include "aster/operation.h"
 #include "wire/scratch.h"
 
-#define ASTER_WIRE_VERSION 1         /* the minor version that this build speaks */
-#define ASTER_WIRE_AGENT_MAX 64      /* bytes */
+#define ASTER_WIRE_VERSION 1    /* the minor version that this build speaks */
+#define ASTER_WIRE_AGENT_MAX 64 /* bytes */
 #define ASTER_WIRE_RENEW_MANY_MAX 1024
 #define ASTER_WIRE_ROWS_MAX 1024
 
@@ -52,9 +52,9 @@ struct aster_call {
     };
 };
 
-/* Encode `call` into `data`, and give the length of the payload. No operation's caller is sent: the server knows it from
- * the handshake. Errors: ASTER_ERR_INVALID (not a call that can be sent, or `size` too small), ASTER_ERR_LIMIT (the
- * scratch is too small). */
+/* Encode `call` into `data`, and give the length of the payload. No operation's caller is sent: the server knows it
+ * from the handshake. Errors: ASTER_ERR_INVALID (not a call that can be sent, or `size` too small), ASTER_ERR_LIMIT
+ * (the scratch is too small). */
 aster_status aster_call_encode(const struct aster_call *call, struct aster_scratch *scratch, void *data, size_t size,
                                size_t *length, struct aster_error *error);
 

@@ -17,8 +17,8 @@ static aster_status set_id(ProtobufCBinaryData id, unsigned char request_id[ASTE
                            struct aster_error *error)
 {
     if (id.len != 0 && id.len != ASTER_REQUEST_ID_SIZE) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "request_id is %zu bytes: give %d random bytes or none", id.len,
-                               ASTER_REQUEST_ID_SIZE);
+        return aster_error_set(error, ASTER_ERR_INVALID, "request_id is %zu bytes: give %d random bytes or none",
+                               id.len, ASTER_REQUEST_ID_SIZE);
     }
     if (id.len != 0) {
         memcpy(request_id, id.data, id.len);
@@ -49,7 +49,8 @@ static aster_status read_release(const Aster__Lease__V1__Release *release, struc
                                  struct aster_operation *operation, struct aster_error *error)
 {
     if (!release->with_value && (release->value.len != 0 || release->value_revision != 0)) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "release has a value but with_value is not set: set it or send no value");
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "release has a value but with_value is not set: set it or send no value");
     }
     *operation = operation_of(ASTER_OP_RELEASE, release->resource, caller);
     operation->epoch = release->epoch;
@@ -63,7 +64,8 @@ static aster_status read_revoke(const Aster__Lease__V1__Revoke *revoke, struct a
                                 struct aster_operation *operation, struct aster_error *error)
 {
     if (!revoke->expect_epoch && revoke->epoch != 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "revoke has an epoch but expect_epoch is not set: set it or send no epoch");
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "revoke has an epoch but expect_epoch is not set: set it or send no epoch");
     }
     *operation = operation_of(ASTER_OP_REVOKE, revoke->resource, caller);
     operation->epoch = revoke->epoch;
@@ -124,8 +126,9 @@ static aster_status read_one(const Aster__Lease__V1__Request *request, const str
         *operation = operation_of(ASTER_OP_INSPECT, request->inspect->resource, caller);
         break;
     default:
-        return aster_error_set(error, ASTER_ERR_UNSUPPORTED,
-                               "the request has no operation that this version knows: update the server, or send one of grantor.proto");
+        return aster_error_set(
+            error, ASTER_ERR_UNSUPPORTED,
+            "the request has no operation that this version knows: update the server, or send one of grantor.proto");
     }
     return status == ASTER_OK ? aster_operation_check(operation, decoding->limits, error) : status;
 }
@@ -156,8 +159,8 @@ static aster_status read_hello(const Aster__Lease__V1__Hello *hello, struct aste
         return aster_error_set(error, ASTER_ERR_INVALID, "hello has version 0: versions start at 1");
     }
     if (hello->agent.len > ASTER_WIRE_AGENT_MAX) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "agent is %zu bytes long, the limit is %d: shorten it", hello->agent.len,
-                               ASTER_WIRE_AGENT_MAX);
+        return aster_error_set(error, ASTER_ERR_INVALID, "agent is %zu bytes long, the limit is %d: shorten it",
+                               hello->agent.len, ASTER_WIRE_AGENT_MAX);
     }
     call->kind = ASTER_CALL_HELLO;
     call->hello.version = hello->version;
@@ -174,8 +177,9 @@ static aster_status check_filter(struct aster_bytes name, struct aster_error *er
 static aster_status read_list(const Aster__Lease__V1__List *list, struct aster_call *call, struct aster_error *error)
 {
     if (list->limit > ASTER_WIRE_ROWS_MAX) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "limit is %" PRIu32 " rows, allowed are 0 to %d: ask several times",
-                               list->limit, ASTER_WIRE_ROWS_MAX);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "limit is %" PRIu32 " rows, allowed are 0 to %d: ask several times", list->limit,
+                               ASTER_WIRE_ROWS_MAX);
     }
     call->kind = ASTER_CALL_LIST;
     call->list.prefix = aster_from_binary(list->prefix);
@@ -189,7 +193,8 @@ static aster_status read_events(enum aster_call_kind kind, ProtobufCBinaryData r
                                 uint32_t limit, struct aster_call *call, struct aster_error *error)
 {
     if (after_revision < 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "after_revision is %" PRId64 ": it must be 0 or more", after_revision);
+        return aster_error_set(error, ASTER_ERR_INVALID, "after_revision is %" PRId64 ": it must be 0 or more",
+                               after_revision);
     }
     call->kind = kind;
     call->events.resource = aster_from_binary(resource);
@@ -201,7 +206,8 @@ static aster_status read_events(enum aster_call_kind kind, ProtobufCBinaryData r
 static aster_status read_cancel(uint64_t id, struct aster_call *call, struct aster_error *error)
 {
     if (id == 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "cancel names no request: give the id of one that is unanswered");
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "cancel names no request: give the id of one that is unanswered");
     }
     call->kind = ASTER_CALL_CANCEL;
     call->cancel_id = id;
@@ -213,8 +219,8 @@ static aster_status read_request(const Aster__Lease__V1__Request *request, const
 {
     bool hello = request->operation_case == CASE(HELLO);
     if ((request->id == 0) != hello) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "request id is %" PRIu64 ": it is 0 for hello and not 0 for all else",
-                               request->id);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "request id is %" PRIu64 ": it is 0 for hello and not 0 for all else", request->id);
     }
     call->id = request->id;
     call->deadline_ms = request->deadline_ms;

@@ -1,5 +1,6 @@
-/* A fixed piece of the caller's memory that one message is taken apart in. What does not fit is refused, so that the cost
- * of any message is bounded. Not thread-safe; one per thread is enough, because a message is used up before the next. */
+/* A fixed piece of the caller's memory that one message is taken apart in. What does not fit is refused, so that the
+ * cost of any message is bounded. Not thread-safe; one per thread is enough, because a message is used up before the
+ * next. */
 #ifndef WIRE_SCRATCH_H
 #define WIRE_SCRATCH_H
 

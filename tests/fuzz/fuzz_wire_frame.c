@@ -1,5 +1,5 @@
-/* However a stream is cut, the same frames come out, and memory follows what arrived. The first byte of the input says how
- * large the pieces are. */
+/* However a stream is cut, the same frames come out, and memory follows what arrived. The first byte of the input says
+ * how large the pieces are. */
 #include <stdint.h>
 #include <stdlib.h>
 

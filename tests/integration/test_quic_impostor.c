@@ -44,7 +44,8 @@ static gnutls_datum_t read_file(const char *path)
     return (gnutls_datum_t){(unsigned char *)content, (unsigned)size};
 }
 
-/* The attacker's credentials as the library would never load them: the certificate of `shown`, the key of the attacker. */
+/* The attacker's credentials as the library would never load them: the certificate of `shown`, the key of the attacker.
+ */
 static struct aster_credentials *forged(struct quic_side *shown)
 {
     struct aster_credentials *credentials;

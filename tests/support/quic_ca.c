@@ -43,7 +43,8 @@ static gnutls_x509_privkey_t new_key(void)
 
 static void write_pem(const char *path, gnutls_datum_t *pem, mode_t mode)
 {
-    assert_int_equal(aster_private_file_write(path, (struct aster_bytes){pem->data, pem->size}, mode, true, NULL), ASTER_OK);
+    assert_int_equal(aster_private_file_write(path, (struct aster_bytes){pem->data, pem->size}, mode, true, NULL),
+                     ASTER_OK);
     gnutls_free(pem->data);
 }
 
@@ -81,12 +82,12 @@ void quic_ca_issue(const struct quic_ca *ca, const struct quic_ca_leaf *leaf, co
     must(gnutls_x509_crt_set_basic_constraints(certificate, 0, -1));
     must(gnutls_x509_crt_set_key_usage(certificate, GNUTLS_KEY_DIGITAL_SIGNATURE));
     for (size_t i = 0; i < 3 && leaf->uris[i] != NULL; i++) {
-        must(gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_URI, leaf->uris[i], (unsigned)strlen(leaf->uris[i]),
-                                                  GNUTLS_FSAN_APPEND));
+        must(gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_URI, leaf->uris[i],
+                                                  (unsigned)strlen(leaf->uris[i]), GNUTLS_FSAN_APPEND));
     }
     if (leaf->dns != NULL) {
-        must(gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_DNSNAME, leaf->dns, (unsigned)strlen(leaf->dns),
-                                                  GNUTLS_FSAN_APPEND));
+        must(gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_DNSNAME, leaf->dns,
+                                                  (unsigned)strlen(leaf->dns), GNUTLS_FSAN_APPEND));
     }
     if (leaf->purpose != NULL) {
         must(gnutls_x509_crt_set_key_purpose_oid(certificate, leaf->purpose, 0));

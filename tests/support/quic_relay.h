@@ -1,4 +1,5 @@
-/* A UDP relay between clients and one server that does what networks do: lose, go dark, change addresses. Its own thread. */
+/* A UDP relay between clients and one server that does what networks do: lose, go dark, change addresses. Its own
+ * thread. */
 #ifndef SUPPORT_QUIC_RELAY_H
 #define SUPPORT_QUIC_RELAY_H
 

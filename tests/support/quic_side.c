@@ -25,7 +25,8 @@ static bool admit(struct aster_bytes identity, void *user)
     return !side->admit_nobody;
 }
 
-static void refused(const struct aster_address *remote, struct aster_bytes identity, const struct aster_error *error, void *user)
+static void refused(const struct aster_address *remote, struct aster_bytes identity, const struct aster_error *error,
+                    void *user)
 {
     (void)remote;
     struct quic_side *side = user;
@@ -55,7 +56,8 @@ static void frame(struct aster_link *link, struct aster_bytes payload, void *use
     side->frames++;
     side->bytes += payload.size;
     side->last_size = payload.size;
-    memcpy(side->last_frame, payload.data, payload.size < sizeof side->last_frame ? payload.size : sizeof side->last_frame);
+    memcpy(side->last_frame, payload.data,
+           payload.size < sizeof side->last_frame ? payload.size : sizeof side->last_frame);
     pthread_cond_broadcast(&side->changed);
     pthread_mutex_unlock(&side->lock);
     if (side->echo) {
@@ -173,7 +175,8 @@ static aster_status run_connect(void *argument)
 {
     struct order *order = argument;
     struct aster_link *link;
-    return aster_transport_connect(order->side->transport, order->remote, order->bytes, order->side, &link, &order->error);
+    return aster_transport_connect(order->side->transport, order->remote, order->bytes, order->side, &link,
+                                   &order->error);
 }
 
 void quic_side_connect(struct quic_side *side, const struct aster_address *remote, const char *expected)
@@ -278,8 +281,8 @@ void quic_side_wait(struct quic_side *side, const unsigned *counter, unsigned va
     unsigned reached = *counter;
     pthread_mutex_unlock(&side->lock);
     if (reached < value) {
-        fail_msg("waited %d s for %u, reached %u (opened %u, closed %u: %s, refused %u, frames %u; %s)", PATIENCE_SECONDS, value,
-                 reached, side->opened, side->closed, aster_link_end_name(side->end), side->refused, side->frames,
-                 side->error.message);
+        fail_msg("waited %d s for %u, reached %u (opened %u, closed %u: %s, refused %u, frames %u; %s)",
+                 PATIENCE_SECONDS, value, reached, side->opened, side->closed, aster_link_end_name(side->end),
+                 side->refused, side->frames, side->error.message);
     }
 }

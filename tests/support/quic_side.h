@@ -12,21 +12,21 @@ struct quic_side {
     struct aster_loop *loop;
     struct aster_transport *transport;
     struct aster_address bound;
-    bool echo;                  /* answer every frame with itself */
+    bool echo; /* answer every frame with itself */
     bool admit_nobody;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned opened;            /* under `lock` from here on */
+    unsigned opened; /* under `lock` from here on */
     unsigned closed;
     unsigned refused;
     unsigned frames;
     size_t bytes;
-    struct aster_link *link;    /* the last that opened, NULL after it closed */
+    struct aster_link *link;               /* the last that opened, NULL after it closed */
     char identity[ASTER_IDENTITY_MAX + 1]; /* of its peer */
     char refused_identity[ASTER_IDENTITY_MAX + 1];
     char last_frame[256];
     size_t last_size;
-    enum aster_link_end end;    /* of the last that closed */
+    enum aster_link_end end; /* of the last that closed */
     struct aster_error error;
 };
 

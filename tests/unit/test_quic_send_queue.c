@@ -19,7 +19,8 @@ static void append(struct aster_send_queue *queue, size_t position, size_t head,
     for (size_t i = 0; i < head + body; i++) {
         bytes[i] = byte_at(position + i);
     }
-    assert_int_equal(aster_send_queue_append(queue, (struct aster_bytes){bytes, head}, (struct aster_bytes){bytes + head, body}, NULL),
+    assert_int_equal(aster_send_queue_append(queue, (struct aster_bytes){bytes, head},
+                                             (struct aster_bytes){bytes + head, body}, NULL),
                      ASTER_OK);
     free(bytes);
 }

@@ -17,8 +17,8 @@ struct collected {
 };
 
 /* Feed `data` in pieces of `piece` bytes, growing the buffer as asked. Returns the last step. */
-static enum aster_frame_step feed(struct aster_frame_reader *reader, const unsigned char *data, size_t size, size_t piece,
-                                  struct collected *out)
+static enum aster_frame_step feed(struct aster_frame_reader *reader, const unsigned char *data, size_t size,
+                                  size_t piece, struct collected *out)
 {
     enum aster_frame_step step = ASTER_FRAME_NONE;
     for (size_t at = 0; at < size; at += piece) {

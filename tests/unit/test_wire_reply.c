@@ -34,7 +34,8 @@ static void round_trip(const struct aster_answer *answer, struct aster_answer *g
 
 static struct aster_decision grant(enum aster_operation_kind kind)
 {
-    struct aster_decision decision = {.struct_size = sizeof decision, .kind = kind, .outcome = ASTER_GRANTED, .epoch = 3};
+    struct aster_decision decision = {
+        .struct_size = sizeof decision, .kind = kind, .outcome = ASTER_GRANTED, .epoch = 3};
     decision.snapshot.resource = aster_text("catalog");
     decision.snapshot.epoch = 3;
     decision.snapshot.held = true;
@@ -54,8 +55,10 @@ static void a_denial_has_these_bytes(void **state)
 {
     (void)state;
     struct aster_answer answer = {.id = 5, .kind = ASTER_ANSWER_DECISION};
-    answer.decision = (struct aster_decision){.struct_size = sizeof answer.decision, .kind = ASTER_OP_ACQUIRE,
-                                              .reason = ASTER_REASON_HELD_BY_OTHER, .epoch = 3};
+    answer.decision = (struct aster_decision){.struct_size = sizeof answer.decision,
+                                              .kind = ASTER_OP_ACQUIRE,
+                                              .reason = ASTER_REASON_HELD_BY_OTHER,
+                                              .epoch = 3};
     answer.decision.snapshot.resource = aster_text("r");
     answer.decision.snapshot.epoch = 3;
     answer.decision.snapshot.held = true;
@@ -145,9 +148,14 @@ static void errors_rows_events_and_the_greeting_come_back(void **state)
     assert_false(got.rows.rows[1].held);
     assert_int_equal(got.rows.rows[0].value.size, 0);
 
-    struct aster_event event = {.revision = 11, .unix_ms = 12, .kind = ASTER_EVENT_FENCE_REJECTED,
-                                .reason = ASTER_REASON_STALE_EPOCH, .resource = aster_text("r"), .actor = aster_text("w0"),
-                                .epoch = 4, .carried_epoch = 3};
+    struct aster_event event = {.revision = 11,
+                                .unix_ms = 12,
+                                .kind = ASTER_EVENT_FENCE_REJECTED,
+                                .reason = ASTER_REASON_STALE_EPOCH,
+                                .resource = aster_text("r"),
+                                .actor = aster_text("w0"),
+                                .epoch = 4,
+                                .carried_epoch = 3};
     struct aster_answer events = {.id = 3, .kind = ASTER_ANSWER_EVENTS};
     events.events.events = &event;
     events.events.count = 1;

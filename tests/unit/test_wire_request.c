@@ -77,8 +77,9 @@ static void a_renewal_has_these_bytes(void **state)
 static void every_operation_comes_back_with_the_connections_identity_as_its_caller(void **state)
 {
     (void)state;
-    static const enum aster_operation_kind kinds[] = {ASTER_OP_ACQUIRE, ASTER_OP_RENEW, ASTER_OP_RELEASE, ASTER_OP_REVOKE,
-                                                      ASTER_OP_PUT,     ASTER_OP_FORGET, ASTER_OP_INSPECT};
+    static const enum aster_operation_kind kinds[] = {ASTER_OP_ACQUIRE, ASTER_OP_RENEW, ASTER_OP_RELEASE,
+                                                      ASTER_OP_REVOKE,  ASTER_OP_PUT,   ASTER_OP_FORGET,
+                                                      ASTER_OP_INSPECT};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct aster_call call = operation_call(kinds[i]);
         struct aster_operation *sent = &call.one.operation;
@@ -90,7 +91,9 @@ static void every_operation_comes_back_with_the_connections_identity_as_its_call
         sent->value_revision = value ? 9 : 0;
         sent->value = value ? aster_text("v") : (struct aster_bytes){NULL, 0};
         sent->holder = kinds[i] == ASTER_OP_PUT ? aster_text("w1") : (struct aster_bytes){NULL, 0};
-        sent->flags = kinds[i] == ASTER_OP_RELEASE ? ASTER_OP_WITH_VALUE : kinds[i] == ASTER_OP_REVOKE ? ASTER_OP_EXPECT_EPOCH : 0;
+        sent->flags = kinds[i] == ASTER_OP_RELEASE  ? ASTER_OP_WITH_VALUE
+                      : kinds[i] == ASTER_OP_REVOKE ? ASTER_OP_EXPECT_EPOCH
+                                                    : 0;
         size_t length = encoded(&call);
         assert_null(memmem(wire, length, "somebody", 8));
         struct aster_call got;
@@ -199,15 +202,16 @@ static void what_breaks_a_rule_is_refused_with_the_id_and_the_reason(void **stat
     (void)state;
     REFUSED("\xff\xff\xff", ASTER_ERR_INVALID, 0, "protobuf");
     REFUSED("\x08\x07", ASTER_ERR_UNSUPPORTED, 7, "operation");
-    REFUSED("\x08\x07\xfa\x01\x00", ASTER_ERR_UNSUPPORTED, 7, "operation");           /* a oneof member from the future */
-    REFUSED("\x52\x03\x0a\x01r", ASTER_ERR_INVALID, 0, "request id");                 /* inspect without an id */
-    REFUSED("\x08\x07\x52\x00", ASTER_ERR_INVALID, 7, "resource is empty");           /* absent name */
-    REFUSED("\x08\x07\x52\x03\x0a\x01\x00", ASTER_ERR_INVALID, 7, "control");         /* NUL in a name */
+    REFUSED("\x08\x07\xfa\x01\x00", ASTER_ERR_UNSUPPORTED, 7, "operation");   /* a oneof member from the future */
+    REFUSED("\x52\x03\x0a\x01r", ASTER_ERR_INVALID, 0, "request id");         /* inspect without an id */
+    REFUSED("\x08\x07\x52\x00", ASTER_ERR_INVALID, 7, "resource is empty");   /* absent name */
+    REFUSED("\x08\x07\x52\x03\x0a\x01\x00", ASTER_ERR_INVALID, 7, "control"); /* NUL in a name */
     REFUSED("\x08\x07\x52\x03\x0a\x01\xff", ASTER_ERR_INVALID, 7, "UTF-8");
-    REFUSED("\x08\x07\x22\x03\x0a\x01r", ASTER_ERR_INVALID, 7, "ttl is 0");           /* absent ttl */
-    REFUSED("\x08\x07\x2a\x0e\x0a\x01r\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", ASTER_ERR_INVALID, 7, "epoch is -1");
+    REFUSED("\x08\x07\x22\x03\x0a\x01r", ASTER_ERR_INVALID, 7, "ttl is 0"); /* absent ttl */
+    REFUSED("\x08\x07\x2a\x0e\x0a\x01r\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", ASTER_ERR_INVALID, 7,
+            "epoch is -1");
     REFUSED("\x08\x07\x2a\x07\x0a\x01r\x1a\x02xx", ASTER_ERR_INVALID, 7, "request_id is 2 bytes");
-    REFUSED("\x08\x07\x1a\x02\x08\x01", ASTER_ERR_INVALID, 7, "0 for hello");         /* hello with an id */
+    REFUSED("\x08\x07\x1a\x02\x08\x01", ASTER_ERR_INVALID, 7, "0 for hello"); /* hello with an id */
     REFUSED("\x1a\x00", ASTER_ERR_INVALID, 0, "version 0");
     REFUSED("\x08\x07\x5a\x00", ASTER_ERR_INVALID, 7, "0 renewals");
     REFUSED("\x08\x07\x7a\x00", ASTER_ERR_INVALID, 7, "cancel");
@@ -263,7 +267,8 @@ static void no_request_has_a_field_for_the_caller(void **state)
         }
         const ProtobufCMessageDescriptor *operation = request->fields[i].descriptor;
         for (unsigned k = 0; k < operation->n_fields; k++) {
-            static const char *const forbidden[] = {"caller", "candidate", "writer", "authority", "identity", "actor", "owner"};
+            static const char *const forbidden[] = {"caller",   "candidate", "writer", "authority",
+                                                    "identity", "actor",     "owner"};
             for (size_t f = 0; f < sizeof forbidden / sizeof forbidden[0]; f++) {
                 assert_null(strstr(operation->fields[k].name, forbidden[f]));
             }
