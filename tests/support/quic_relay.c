@@ -36,9 +36,9 @@ static void forward(struct quic_relay *relay, bool to_server, struct aster_addre
     ssize_t size;
     if (to_server) {
         client->size = sizeof client->storage;
-        size = recvfrom(relay->near_fd, data, sizeof data, 0, &client->any, &client->size);
+        size = recvfrom(relay->near_fd, data, sizeof data, MSG_DONTWAIT, &client->any, &client->size);
     } else {
-        size = recv(relay->far_fd, data, sizeof data, 0);
+        size = recv(relay->far_fd, data, sizeof data, MSG_DONTWAIT);
     }
     if (size <= 0 || lost(relay, state)) {
         return;
@@ -87,10 +87,20 @@ void quic_relay_start(struct quic_relay *relay, const struct aster_address *serv
     assert_int_equal(pthread_create(&relay->thread, NULL, run, relay), 0);
 }
 
+void quic_relay_move(struct quic_relay *relay, const struct aster_address *server)
+{
+    relay->server = *server; /* the thread looks at it only after it has seen `rebind` */
+    atomic_store(&relay->rebind, true);
+}
+
 void quic_relay_stop(struct quic_relay *relay)
 {
+    if (relay->thread == 0) {
+        return;
+    }
     atomic_store(&relay->stop, true);
     pthread_join(relay->thread, NULL);
+    relay->thread = 0;
     close(relay->near_fd);
     close(relay->far_fd);
 }

@@ -12,7 +12,7 @@ struct quic_relay {
     struct aster_address address; /* where clients connect to */
     atomic_int loss_percent;      /* in each direction */
     atomic_bool dark;             /* everything is lost */
-    atomic_bool rebind;           /* set: the server sees another source address from now on; unset when done */
+    atomic_bool rebind;           /* the server sees another source address from now on; unset when done */
     atomic_bool stop;
     atomic_uint forwarded;
     struct aster_address server;
@@ -22,6 +22,8 @@ struct quic_relay {
 };
 
 void quic_relay_start(struct quic_relay *relay, const struct aster_address *server);
-void quic_relay_stop(struct quic_relay *relay);
+/* From now on to another server, from another source address. */
+void quic_relay_move(struct quic_relay *relay, const struct aster_address *server);
+void quic_relay_stop(struct quic_relay *relay); /* again: no effect */
 
 #endif
