@@ -16,6 +16,7 @@ declare -A allowed=(
     [cli]="base engine platform serializer lease"
     [wire]="base"
     [quic]="base engine platform wire"
+    [grantor]="base engine platform wire quic"
 )
 c_headers=" inttypes.h limits.h stdalign.h stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h "
 pure_headers=" bytes.h export.h fence.h limits.h operation.h serializer.h status.h transition.h version.h "

@@ -1,0 +1,157 @@
+/* The program asterd: the configuration, the signals and the exit status. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "aster/version.h"
+#include "base/error.h"
+#include "grantor/log.h"
+#include "grantor/server.h"
+
+#define CONFIG_DEFAULT "/etc/aster/asterd.conf"
+
+struct arguments {
+    const char *config;
+    const char *store; /* instead of the file's; NULL = the file's */
+    bool check;
+};
+
+static const char usage[] = "usage: asterd [--config FILE] [--store sqlite:PATH|mem:] [--check]\n"
+                            "\n"
+                            "Serve leases over QUIC and TCP with mutual TLS 1.3.\n"
+                            "\n"
+                            "  --config FILE  default " CONFIG_DEFAULT "\n"
+                            "  --store STORE  instead of the one in the file\n"
+                            "  --check        read the configuration, say what is wrong, serve nothing\n"
+                            "  --version, --help\n"
+                            "\n"
+                            "SIGHUP reloads the configuration and the certificate, SIGTERM drains and ends. See asterd(8).\n";
+
+/* Returns an exit status, or -1 to go on. */
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'}, {"store", required_argument, NULL, 's'},
+                                            {"check", no_argument, NULL, 'k'},        {"version", no_argument, NULL, 'v'},
+                                            {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (option) {
+        case 'c':
+            arguments->config = optarg;
+            break;
+        case 's':
+            arguments->store = optarg;
+            break;
+        case 'k':
+            arguments->check = true;
+            break;
+        case 'v':
+            puts("asterd " ASTER_VERSION_TEXT);
+            return EX_OK;
+        case 'h':
+            fputs(usage, stdout);
+            return EX_OK;
+        default:
+            fputs(usage, stderr);
+            return EX_USAGE;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "asterd: \"%s\" is not an option\n%s", argv[optind], usage);
+        return EX_USAGE;
+    }
+    return -1;
+}
+
+static aster_status read_settings(const struct arguments *arguments, struct grantor_settings **settings, struct aster_error *error)
+{
+    aster_status status = grantor_settings_read(arguments->config, settings, error);
+    if (status != ASTER_OK || arguments->store == NULL) {
+        return status;
+    }
+    char *store = strdup(arguments->store);
+    if (store == NULL) {
+        grantor_settings_destroy(*settings);
+        return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the configuration");
+    }
+    free((*settings)->store);
+    (*settings)->store = store;
+    return ASTER_OK;
+}
+
+static int fail(const char *what, const struct aster_error *error)
+{
+    struct grantor_line line;
+    grantor_line_init(&line, GRANTOR_ERROR, what);
+    grantor_line_text(&line, "error", error->message);
+    grantor_line_end(&line);
+    return error->status == ASTER_ERR_INVALID ? EX_CONFIG : EX_UNAVAILABLE;
+}
+
+static void reload(struct grantor_server *server, const struct arguments *arguments)
+{
+    struct aster_error error = ASTER_ERROR_INIT;
+    struct grantor_settings *settings = NULL;
+    aster_status status = read_settings(arguments, &settings, &error);
+    if (status == ASTER_OK) {
+        status = grantor_server_reload(server, settings, &error);
+        if (status != ASTER_OK) {
+            grantor_settings_destroy(settings);
+        }
+    }
+    if (status != ASTER_OK) {
+        fail("not-reloaded", &error);
+    }
+}
+
+static void say_ready(const struct grantor_settings *settings)
+{
+    struct grantor_line line;
+    bool volatile_store = strcmp(settings->store, "mem:") == 0;
+    grantor_line_init(&line, volatile_store ? GRANTOR_WARNING : GRANTOR_INFO, "ready");
+    grantor_line_text(&line, "store", settings->store);
+    if (volatile_store) {
+        grantor_line_text(&line, "note", "nothing survives this process, epochs included");
+    }
+    grantor_line_end(&line);
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments arguments = {.config = CONFIG_DEFAULT};
+    int code = parse(argc, argv, &arguments);
+    if (code >= 0) {
+        return code;
+    }
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    struct aster_error error = ASTER_ERROR_INIT;
+    struct grantor_settings *settings = NULL;
+    struct grantor_server *server = NULL;
+    if (read_settings(&arguments, &settings, &error) != ASTER_OK) {
+        return fail("configuration", &error);
+    }
+    if (arguments.check) {
+        grantor_settings_destroy(settings);
+        return EX_OK;
+    }
+    if (grantor_server_start(settings, &server, &error) != ASTER_OK) {
+        grantor_settings_destroy(settings);
+        return fail("not-started", &error);
+    }
+    say_ready(settings);
+    int signal_number = 0;
+    while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP) {
+        reload(server, &arguments);
+    }
+    grantor_server_stop(server);
+    return EX_OK;
+}

@@ -1,0 +1,10 @@
+/* Doing one job of the reader's. */
+#ifndef GRANTOR_READ_JOBS_H
+#define GRANTOR_READ_JOBS_H
+
+#include "grantor/reader.h"
+
+/* `revision` is up to where the history has been followed: a watch starts there. */
+void grantor_job_do(struct grantor_job *job, struct grantor_page *page, int64_t revision);
+
+#endif

@@ -1,0 +1,70 @@
+/* One link and what its peer wants. Loop's thread. The session outlives its link while a read of it is on its way. */
+#ifndef GRANTOR_SESSION_H
+#define GRANTOR_SESSION_H
+
+#include "grantor/flight.h"
+#include "grantor/reader.h"
+
+struct grantor_peer;
+
+/* A watch that goes on. */
+struct grantor_watcher {
+    struct grantor_watcher *next;
+    uint64_t id;
+    int64_t revision; /* sent up to here */
+    bool lost;        /* events since then were dropped: say so as soon as there is room */
+    size_t size;
+    char resource[];  /* empty = every resource */
+};
+
+struct grantor_session {
+    struct grantor_state *state;
+    struct aster_link *link; /* NULL once it is gone */
+    struct grantor_peer *peer;
+    struct grantor_session *previous;
+    struct grantor_session *next;
+    struct grantor_flight *flights;
+    size_t reads; /* jobs at the reader */
+    struct grantor_watcher *watchers;
+    size_t watcher_count;
+    struct grantor_chunk *chunks; /* replies to reads that wait for room */
+    struct grantor_chunk **chunks_end;
+    size_t chunk_bytes;
+    bool greeted;
+    bool failed; /* being closed: nothing more is sent or taken */
+};
+
+/* Life: by the transport's handler. */
+void grantor_session_open(struct grantor_state *state, struct aster_link *link);
+void grantor_session_frame(struct grantor_session *session, struct aster_bytes payload);
+void grantor_session_close(struct grantor_session *session);
+
+/* For the flights: keep them in the session's list and counted for its peer. */
+void grantor_session_add(struct grantor_session *session, struct grantor_flight *flight);
+void grantor_session_remove(struct grantor_session *session, struct grantor_flight *flight);
+
+/* Send one reply; false when the peer will not get it (its buffer is full: the link is closed). */
+bool grantor_session_send(struct grantor_session *session, const struct aster_answer *answer);
+bool grantor_session_fail(struct grantor_session *session, uint64_t id, aster_status status, const char *message);
+bool grantor_session_decided(struct grantor_session *session, uint64_t id, aster_status status,
+                             const struct aster_decision *decision, const char *message);
+/* End the link. `reason` is static text for the peer's log. */
+void grantor_session_end(struct grantor_session *session, const char *reason);
+
+/* Refused by role or prefix so often that the history shall not grow by it? Then the denial is in *decision, and the
+ * serializer is not asked. */
+bool grantor_session_refuses(struct grantor_session *session, const struct aster_operation *operation,
+                             struct aster_decision *decision);
+
+/* Whoever may not do it learns nothing about the row. */
+void grantor_hide_unauthorized(struct aster_decision *decision);
+
+/* session_reads.c: list, history and watch. */
+void grantor_session_ask(struct grantor_session *session, const struct aster_call *call);
+void grantor_session_read(struct grantor_job *job); /* a job came back */
+bool grantor_session_unwatch(struct grantor_session *session, uint64_t id);
+void grantor_session_forget_reads(struct grantor_session *session); /* the link is gone */
+void grantor_session_pump(struct grantor_session *session);  /* there may be room again */
+void grantor_sessions_tell(struct grantor_state *state, const struct grantor_news *news);
+
+#endif

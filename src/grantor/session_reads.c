@@ -1,0 +1,259 @@
+/* List, history and watch: the reader does the work, and what it found leaves when there is room, after the decisions. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "grantor/session.h"
+
+#define READS_MAX 8
+#define WATCHERS_MAX 64
+#define BACKLOG_MAX 1048576 /* bytes of news that wait for a slow reader */
+#define LINK_ROOM 131072    /* decisions always find room beside what reads have sent */
+
+static struct aster_bytes keep(struct aster_bytes bytes, char **to)
+{
+    struct aster_bytes kept = {*to, bytes.size};
+    if (bytes.size > 0) {
+        memcpy(*to, bytes.data, bytes.size);
+        *to += bytes.size;
+    }
+    return kept;
+}
+
+static struct grantor_job *job_create(struct grantor_session *session, const struct aster_call *call)
+{
+    struct aster_bytes identity = aster_link_identity(session->link);
+    struct aster_bytes name = call->kind == ASTER_CALL_LIST ? call->list.prefix : call->events.resource;
+    struct aster_bytes after = call->kind == ASTER_CALL_LIST ? call->list.after : (struct aster_bytes){NULL, 0};
+    struct grantor_job *job = calloc(1, sizeof *job + identity.size + name.size + after.size);
+    if (job == NULL) {
+        return NULL;
+    }
+    char *to = job->bytes;
+    job->identity = keep(identity, &to);
+    job->name = keep(name, &to);
+    job->after = keep(after, &to);
+    job->state = session->state;
+    job->session = session;
+    job->id = call->id;
+    job->kind = call->kind;
+    job->after_revision = call->kind == ASTER_CALL_LIST ? 0 : call->events.after_revision;
+    job->limit = call->kind == ASTER_CALL_LIST ? call->list.limit : call->events.limit;
+    job->chunks_end = &job->chunks;
+    return job;
+}
+
+static int verb_of(enum aster_call_kind kind)
+{
+    return kind == ASTER_CALL_LIST ? GRANTOR_LIST : kind == ASTER_CALL_HISTORY ? GRANTOR_HISTORY : GRANTOR_WATCH;
+}
+
+void grantor_session_ask(struct grantor_session *session, const struct aster_call *call)
+{
+    struct grantor_state *state = session->state;
+    int verb = verb_of(call->kind);
+    struct aster_error error;
+    if (!grantor_admission_may(state->admission, aster_link_identity(session->link), verb)) {
+        aster_error_set(&error, ASTER_ERR_INVALID, "UNAUTHORIZED: %s needs a role that this identity does not have",
+                        grantor_verb_name(verb));
+        grantor_session_fail(session, call->id, error.status, error.message);
+        return;
+    }
+    if (session->reads >= READS_MAX || session->watcher_count >= WATCHERS_MAX || session->chunk_bytes > BACKLOG_MAX) {
+        aster_error_set(&error, ASTER_ERR_LIMIT, "%d reads at once and %d watches are the limit of a connection: wait for some",
+                        READS_MAX, WATCHERS_MAX);
+        grantor_session_fail(session, call->id, error.status, error.message);
+        return;
+    }
+    struct grantor_job *job = job_create(session, call);
+    if (job == NULL) {
+        grantor_session_fail(session, call->id, ASTER_ERR_NOMEM, "no memory for the read");
+        return;
+    }
+    session->reads++;
+    grantor_reader_submit(state->reader, job);
+}
+
+static void free_chunks(struct grantor_chunk *chunk)
+{
+    while (chunk != NULL) {
+        struct grantor_chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+}
+
+static void append(struct grantor_session *session, struct grantor_chunk *chunk)
+{
+    *session->chunks_end = chunk;
+    for (; chunk != NULL; chunk = chunk->next) {
+        session->chunk_bytes += chunk->size;
+        session->state->chunk_bytes += chunk->size;
+        session->chunks_end = &chunk->next;
+    }
+}
+
+static bool watch(struct grantor_session *session, const struct grantor_job *job)
+{
+    struct grantor_watcher *watcher = calloc(1, sizeof *watcher + job->name.size);
+    if (watcher == NULL) {
+        return false;
+    }
+    watcher->id = job->id;
+    watcher->revision = job->revision;
+    watcher->size = job->name.size;
+    if (job->name.size > 0) {
+        memcpy(watcher->resource, job->name.data, job->name.size);
+    }
+    watcher->next = session->watchers;
+    session->watchers = watcher;
+    session->watcher_count++;
+    return true;
+}
+
+static void release_if_gone(struct grantor_session *session)
+{
+    if (session->link == NULL && session->reads == 0) {
+        free(session);
+    }
+}
+
+void grantor_session_read(struct grantor_job *job)
+{
+    struct grantor_session *session = job->session;
+    bool counted = job->kind == ASTER_CALL_WATCH && job->status == ASTER_OK;
+    bool watching = counted && !session->failed && watch(session, job);
+    session->reads--;
+    if (counted && !watching) {
+        grantor_reader_unwatch(job->state->reader);
+    }
+    if (session->failed) {
+        free_chunks(job->chunks);
+    } else if (job->status != ASTER_OK || (counted && !watching)) {
+        free_chunks(job->chunks);
+        grantor_session_fail(session, job->id, job->status != ASTER_OK ? job->status : ASTER_ERR_NOMEM, job->error.message);
+    } else {
+        append(session, job->chunks);
+        grantor_session_pump(session);
+    }
+    release_if_gone(session);
+    free(job);
+}
+
+static void unwatch(struct grantor_session *session, struct grantor_watcher **at)
+{
+    struct grantor_watcher *watcher = *at;
+    *at = watcher->next;
+    session->watcher_count--;
+    grantor_reader_unwatch(session->state->reader);
+    free(watcher);
+}
+
+bool grantor_session_unwatch(struct grantor_session *session, uint64_t id)
+{
+    struct grantor_watcher **at = &session->watchers;
+    while (*at != NULL && (*at)->id != id) {
+        at = &(*at)->next;
+    }
+    if (*at == NULL) {
+        return false;
+    }
+    unwatch(session, at);
+    grantor_session_fail(session, id, ASTER_ERR_CANCELLED, "the client cancelled");
+    return true;
+}
+
+void grantor_session_forget_reads(struct grantor_session *session)
+{
+    while (session->watchers != NULL) {
+        unwatch(session, &session->watchers);
+    }
+    free_chunks(session->chunks);
+    session->state->chunk_bytes -= session->chunk_bytes;
+    session->chunk_bytes = 0;
+    session->chunks = NULL;
+    session->chunks_end = &session->chunks;
+    release_if_gone(session);
+}
+
+/* A reader that has caught up learns what it missed. */
+static void confess(struct grantor_session *session)
+{
+    for (struct grantor_watcher *watcher = session->watchers; watcher != NULL; watcher = watcher->next) {
+        if (watcher->lost && !session->failed) {
+            struct aster_answer answer = {.id = watcher->id, .kind = ASTER_ANSWER_EVENTS};
+            answer.events.more = true;
+            answer.events.revision = watcher->revision;
+            answer.events.lost = true;
+            watcher->lost = !grantor_session_send(session, &answer);
+        }
+    }
+}
+
+void grantor_session_pump(struct grantor_session *session)
+{
+    while (session->chunks != NULL && !session->failed && aster_link_unacknowledged(session->link) < LINK_ROOM) {
+        struct grantor_chunk *chunk = session->chunks;
+        if (aster_link_send(session->link, (struct aster_bytes){chunk->payload, chunk->size}, NULL) != ASTER_OK) {
+            return; /* the next round tries again */
+        }
+        session->chunks = chunk->next;
+        session->chunks_end = session->chunks == NULL ? &session->chunks : session->chunks_end;
+        session->chunk_bytes -= chunk->size;
+        session->state->chunk_bytes -= chunk->size;
+        free(chunk);
+    }
+    if (session->chunks == NULL && session->watchers != NULL) {
+        confess(session);
+    }
+}
+
+static bool sees(const struct grantor_session *session, const struct grantor_watcher *watcher, const struct aster_event *event)
+{
+    struct aster_bytes resource = {watcher->resource, watcher->size};
+    return event->revision > watcher->revision && (watcher->size == 0 || aster_bytes_equal(resource, event->resource)) &&
+           grantor_admission_reaches(session->state->admission, aster_link_identity(session->link), event->resource);
+}
+
+static void flush(struct grantor_session *session, struct grantor_watcher *watcher, struct grantor_page *page, int64_t revision)
+{
+    struct grantor_chunk *chunk = NULL;
+    if (page->count > 0 && session->chunk_bytes < BACKLOG_MAX) {
+        chunk = grantor_page_events(page, watcher->id, true, revision, watcher->lost);
+    }
+    if (chunk != NULL) {
+        append(session, chunk);
+        watcher->lost = false;
+    } else if (page->count > 0) {
+        watcher->lost = true;
+    }
+    grantor_page_clear(page);
+}
+
+static void tell(struct grantor_session *session, struct grantor_watcher *watcher, const struct grantor_news *news,
+                 struct grantor_page *page)
+{
+    int64_t revision = watcher->revision;
+    watcher->lost = watcher->lost || news->lost;
+    grantor_page_clear(page);
+    for (const struct grantor_happening *one = news->first; one != NULL; one = one->next) {
+        if (sees(session, watcher, &one->event) && !grantor_page_add_event(page, &one->event)) {
+            flush(session, watcher, page, revision);
+            grantor_page_add_event(page, &one->event);
+        }
+        revision = one->event.revision > revision ? one->event.revision : revision;
+    }
+    flush(session, watcher, page, revision);
+    watcher->revision = revision;
+}
+
+void grantor_sessions_tell(struct grantor_state *state, const struct grantor_news *news)
+{
+    for (struct grantor_session *session = state->sessions; session != NULL; session = session->next) {
+        for (struct grantor_watcher *watcher = session->watchers; watcher != NULL && !session->failed; watcher = watcher->next) {
+            tell(session, watcher, news, state->page);
+        }
+        if (!session->failed) {
+            grantor_session_pump(session);
+        }
+    }
+}

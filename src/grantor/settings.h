@@ -1,0 +1,47 @@
+/* The configuration file of asterd, read and checked. Not thread-safe: libconfuse keeps its scanner in static storage. */
+#ifndef GRANTOR_SETTINGS_H
+#define GRANTOR_SETTINGS_H
+
+#include <stdint.h>
+
+#include "aster/operation.h"
+
+#define GRANTOR_VERBS 12 /* the numbers of aster_operation_kind, then list, history and watch */
+enum grantor_verb { GRANTOR_LIST = 9, GRANTOR_HISTORY = 10, GRANTOR_WATCH = 11 };
+
+struct grantor_texts {
+    char **items;
+    size_t count;
+};
+
+/* One peer that is admitted. */
+struct grantor_node {
+    char *id;                       /* the identity: a node id in key mode, a SPIFFE id in CA mode */
+    char *name;                     /* display only */
+    struct grantor_texts roles;
+    struct grantor_texts resources; /* prefixes of the names it may use; none = all */
+};
+
+struct grantor_settings {
+    char *store;          /* "mem:" or "sqlite:PATH" */
+    char *node_directory; /* key mode; NULL in CA mode */
+    char *key;            /* CA mode: PEM files */
+    char *certificate;
+    char *roots;
+    struct grantor_texts quic; /* addresses to listen at */
+    struct grantor_texts tcp;
+    char *requires[GRANTOR_VERBS]; /* the role that a verb needs, NULL = none */
+    struct grantor_node *nodes;    /* ascending by id */
+    size_t node_count;
+    size_t in_flight_max; /* operations of one identity that may be unanswered */
+    int64_t idle_timeout_ms;
+};
+
+/* "acquire" ... "watch"; NULL for a number without a verb. */
+const char *grantor_verb_name(int verb);
+
+/* Errors: ASTER_ERR_INVALID with file, line, what is wrong and what to do next; ASTER_ERR_IO; ASTER_ERR_NOMEM. */
+aster_status grantor_settings_read(const char *path, struct grantor_settings **settings, struct aster_error *error);
+void grantor_settings_destroy(struct grantor_settings *settings); /* NULL is legal */
+
+#endif
