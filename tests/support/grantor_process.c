@@ -1,0 +1,205 @@
+#include "support/grantor_process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "quic/node.h"
+
+#define PATIENCE_SECONDS 20
+
+void grantor_process_init(struct grantor_process *process, const char *store)
+{
+    char node[96];
+    char id[ASTER_NODE_ID_SIZE];
+    struct aster_error error = ASTER_ERROR_INIT;
+    memset(process, 0, sizeof *process);
+    process->store = store;
+    snprintf(process->directory, sizeof process->directory, "/tmp/aster-asterd-XXXXXX");
+    assert_non_null(mkdtemp(process->directory));
+    snprintf(process->config, sizeof process->config, "%s/asterd.conf", process->directory);
+    snprintf(node, sizeof node, "%s/node", process->directory);
+    assert_int_equal(aster_node_create(node, "asterd", 1, id, &error), ASTER_OK);
+    pthread_mutex_init(&process->lock, NULL);
+    pthread_cond_init(&process->changed, NULL);
+    process->log_fd = -1;
+}
+
+static void remove_files(const char *directory)
+{
+    DIR *entries = opendir(directory);
+    assert_non_null(entries);
+    struct dirent *entry;
+    while ((entry = readdir(entries)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && strcmp(entry->d_name, "node") != 0) {
+            unlinkat(dirfd(entries), entry->d_name, 0);
+        }
+    }
+    closedir(entries);
+    rmdir(directory);
+}
+
+void grantor_process_fini(struct grantor_process *process)
+{
+    char node[96];
+    if (process->pid > 0) {
+        grantor_process_end(process, SIGKILL);
+    }
+    snprintf(node, sizeof node, "%s/node", process->directory);
+    remove_files(node);
+    remove_files(process->directory);
+    free(process->log);
+    pthread_cond_destroy(&process->changed);
+    pthread_mutex_destroy(&process->lock);
+}
+
+void grantor_process_configure(struct grantor_process *process, const char *rest)
+{
+    FILE *file = fopen(process->config, "w");
+    assert_non_null(file);
+    if (process->store != NULL) {
+        fprintf(file, "store = \"%s\"\n", process->store);
+    } else {
+        fprintf(file, "store = \"sqlite:%s/leases.db\"\n", process->directory);
+    }
+    fprintf(file, "node-directory = \"%s/node\"\nlisten {\n quic = {\"127.0.0.1:%u\"}\n tcp = {\"127.0.0.1:%u\"}\n}\n%s",
+            process->directory, process->quic, process->tcp, rest);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void *read_log(void *argument)
+{
+    struct grantor_process *process = argument;
+    char bytes[4096];
+    ssize_t got;
+    while ((got = read(process->log_fd, bytes, sizeof bytes)) > 0) {
+        pthread_mutex_lock(&process->lock);
+        char *log = realloc(process->log, process->log_size + (size_t)got + 1);
+        if (log != NULL) {
+            memcpy(log + process->log_size, bytes, (size_t)got);
+            process->log = log;
+            process->log_size += (size_t)got;
+            log[process->log_size] = '\0';
+        }
+        pthread_cond_broadcast(&process->changed);
+        pthread_mutex_unlock(&process->lock);
+        if (getenv("ASTER_TEST_LOG") != NULL) {
+            fwrite(bytes, 1, (size_t)got, stderr);
+        }
+    }
+    return NULL;
+}
+
+static uint16_t port_of(struct grantor_process *process, const char *transport)
+{
+    char text[64];
+    snprintf(text, sizeof text, "transport=%s address=127.0.0.1:", transport);
+    grantor_process_await_log(process, text, NULL);
+    pthread_mutex_lock(&process->lock);
+    const char *at = strstr(process->log, text);
+    unsigned long port = strtoul(at + strlen(text), NULL, 10);
+    pthread_mutex_unlock(&process->lock);
+    return (uint16_t)port;
+}
+
+void grantor_process_start(struct grantor_process *process)
+{
+    char program[512];
+    int ends[2];
+    const char *build = getenv("ASTER_BUILD");
+    assert_non_null(build);
+    snprintf(program, sizeof program, "%s/src/grantor/asterd", build);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    free(process->log);
+    process->log = NULL;
+    process->log_size = 0;
+    process->pid = fork();
+    assert_true(process->pid >= 0);
+    if (process->pid == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        execl(program, program, "--config", process->config, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    process->log_fd = ends[0];
+    assert_int_equal(pthread_create(&process->reader, NULL, read_log, process), 0);
+    grantor_process_await_log(process, "event=ready", NULL);
+    process->quic = port_of(process, "quic");
+    process->tcp = port_of(process, "tcp");
+}
+
+void grantor_process_signal(struct grantor_process *process, int signal_number)
+{
+    assert_int_equal(kill(process->pid, signal_number), 0);
+}
+
+int grantor_process_end(struct grantor_process *process, int signal_number)
+{
+    int status = 0;
+    if (signal_number != 0) {
+        grantor_process_signal(process, signal_number);
+    }
+    assert_int_equal(waitpid(process->pid, &status, 0), process->pid);
+    process->pid = 0;
+    pthread_join(process->reader, NULL);
+    close(process->log_fd);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+/* Under the lock. */
+static bool has_line(const struct grantor_process *process, const char *first, const char *second)
+{
+    const char *at = process->log;
+    while (at != NULL && (at = strstr(at, first)) != NULL) {
+        const char *end = strchr(at, '\n');
+        const char *begin = at;
+        while (begin > process->log && begin[-1] != '\n') {
+            begin--;
+        }
+        const char *found = second != NULL ? strstr(begin, second) : begin;
+        if (end != NULL && found != NULL && found < end) {
+            return true;
+        }
+        at++;
+    }
+    return false;
+}
+
+void grantor_process_await_log(struct grantor_process *process, const char *first, const char *second)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_SECONDS;
+    int code = 0;
+    pthread_mutex_lock(&process->lock);
+    bool found;
+    while (!(found = has_line(process, first, second)) && code == 0) {
+        code = pthread_cond_timedwait(&process->changed, &process->lock, &until);
+    }
+    pthread_mutex_unlock(&process->lock);
+    if (!found) {
+        fail_msg("the log never said %s %s:\n%s", first, second != NULL ? second : "", process->log != NULL ? process->log : "");
+    }
+}
+
+size_t grantor_process_count_log(struct grantor_process *process, const char *text)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&process->lock);
+    for (const char *at = process->log; at != NULL && (at = strstr(at, text)) != NULL; at++) {
+        count++;
+    }
+    pthread_mutex_unlock(&process->lock);
+    return count;
+}
