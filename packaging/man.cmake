@@ -1,6 +1,9 @@
 # Manual pages: man/NAME.SECTION.scd, made by scdoc. A build without scdoc has none.
 find_program(SCDOC scdoc)
 file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.scd)
+if(NOT TARGET asterd)
+  list(FILTER pages EXCLUDE REGEX "/asterd\\.")
+endif()
 if(NOT SCDOC OR NOT pages)
   return()
 endif()

@@ -114,7 +114,8 @@ bool grantor_admission_may(struct grantor_admission *admission, struct aster_byt
     return allowed;
 }
 
-bool grantor_admission_reaches(struct grantor_admission *admission, struct aster_bytes identity, struct aster_bytes resource)
+bool grantor_admission_reaches(struct grantor_admission *admission, struct aster_bytes identity,
+                               struct aster_bytes resource)
 {
     pthread_rwlock_rdlock(&admission->lock);
     bool allowed = reaches(find(admission, identity), resource);

@@ -24,7 +24,8 @@ bool grantor_admission_knows(struct grantor_admission *admission, struct aster_b
 /* May this identity do `verb` (aster_operation_kind or grantor_verb) at all? */
 bool grantor_admission_may(struct grantor_admission *admission, struct aster_bytes identity, int verb);
 /* May it see or use this resource? */
-bool grantor_admission_reaches(struct grantor_admission *admission, struct aster_bytes identity, struct aster_bytes resource);
+bool grantor_admission_reaches(struct grantor_admission *admission, struct aster_bytes identity,
+                               struct aster_bytes resource);
 
 /* Both, as an aster_authorizer; `user` is the admission. */
 bool grantor_admission_authorize(const struct aster_operation *operation, void *user);

@@ -7,7 +7,8 @@ static enum grantor_level level_of(const struct aster_event *event)
     if (event->reason == ASTER_REASON_FUTURE_EPOCH) {
         return GRANTOR_ERROR; /* somebody carries an epoch that was never granted here */
     }
-    return event->kind == ASTER_EVENT_FENCE_REJECTED || event->kind == ASTER_EVENT_UNAUTHORIZED ? GRANTOR_WARNING : GRANTOR_INFO;
+    return event->kind == ASTER_EVENT_FENCE_REJECTED || event->kind == ASTER_EVENT_UNAUTHORIZED ? GRANTOR_WARNING
+                                                                                                : GRANTOR_INFO;
 }
 
 void grantor_audit_log(const struct aster_event *event)

@@ -18,7 +18,7 @@ struct grantor_batch {
     struct {
         struct aster_reply reply;
         char *message;
-    } *kept;                       /* what the results refer to */
+    } * kept; /* what the results refer to */
     struct aster_renewed results[];
 };
 
@@ -110,8 +110,8 @@ static void grant(struct aster_renewed *result, const struct aster_decision *dec
     result->decision.snapshot.remaining_ns = decision->snapshot.remaining_ns;
 }
 
-void grantor_batch_answer(struct grantor_batch *batch, size_t slot, aster_status status, const struct aster_decision *decision,
-                          const char *message)
+void grantor_batch_answer(struct grantor_batch *batch, size_t slot, aster_status status,
+                          const struct aster_decision *decision, const char *message)
 {
     struct aster_renewed *result = &batch->results[slot];
     if (status != ASTER_OK) {

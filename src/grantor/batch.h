@@ -10,8 +10,8 @@ struct grantor_batch;
 void grantor_batch_start(struct grantor_session *session, const struct aster_call *call);
 
 /* The result of one; the last one sends the reply, unless the link is gone. */
-void grantor_batch_answer(struct grantor_batch *batch, size_t slot, aster_status status, const struct aster_decision *decision,
-                          const char *message);
+void grantor_batch_answer(struct grantor_batch *batch, size_t slot, aster_status status,
+                          const struct aster_decision *decision, const char *message);
 
 /* Its link is gone. */
 void grantor_batch_abandon(struct grantor_batch *batch);

@@ -38,7 +38,8 @@ static void destroy(struct grantor_flight *flight)
 static void run_answer(struct aster_task *task)
 {
     struct grantor_flight *flight = (void *)((char *)task - offsetof(struct grantor_flight, task));
-    grantor_flight_answer(flight, flight->status, flight->status == ASTER_OK ? &flight->reply.decision : NULL, flight->message);
+    grantor_flight_answer(flight, flight->status, flight->status == ASTER_OK ? &flight->reply.decision : NULL,
+                          flight->message);
 }
 
 /* On any thread; on the loop's own it is the answer at once, without a copy. */
@@ -59,7 +60,8 @@ static void complete(struct aster_request *request, aster_status status, const s
 }
 
 struct grantor_flight *grantor_flight_start(struct grantor_state *state, struct grantor_session *session, uint64_t id,
-                                            const struct aster_operation *operation, uint32_t deadline_ms, uint32_t wait_ms)
+                                            const struct aster_operation *operation, uint32_t deadline_ms,
+                                            uint32_t wait_ms)
 {
     size_t size = operation->resource.size + operation->caller.size + operation->value.size + operation->holder.size;
     struct grantor_flight *flight = calloc(1, sizeof *flight + size);
@@ -107,11 +109,13 @@ void grantor_flight_launch(struct grantor_flight *flight)
     *end = &flight->pending;
 }
 
-/* A grant that nobody can receive is given back, so that the next one need not wait for its ttl. A replayed one belongs to
- * whoever repeated the request. */
-static void undo(struct grantor_state *state, const struct aster_operation *granted, const struct aster_decision *decision)
+/* A grant that nobody can receive is given back, so that the next one need not wait for its ttl. A replayed one belongs
+ * to whoever repeated the request. */
+static void undo(struct grantor_state *state, const struct aster_operation *granted,
+                 const struct aster_decision *decision)
 {
-    if (granted->kind != ASTER_OP_ACQUIRE || decision == NULL || decision->outcome != ASTER_GRANTED || decision->replayed) {
+    if (granted->kind != ASTER_OP_ACQUIRE || decision == NULL || decision->outcome != ASTER_GRANTED ||
+        decision->replayed) {
         return;
     }
     struct aster_operation release = ASTER_OPERATION_INIT;
@@ -183,8 +187,8 @@ void grantor_flight_answer(struct grantor_flight *flight, aster_status status, c
     destroy(flight);
 }
 
-/* Nobody waits for an acquire whose link went before it was submitted; everything else is done for a client that has said
- * good-bye: a release, above all. */
+/* Nobody waits for an acquire whose link went before it was submitted; everything else is done for a client that has
+ * said good-bye: a release, above all. */
 static bool is_moot(const struct grantor_flight *flight)
 {
     return flight->request.operation.kind == ASTER_OP_ACQUIRE && (flight->session == NULL || flight->cancelled);
@@ -195,7 +199,7 @@ static void submit(struct grantor_state *state, struct grantor_flight **list, st
     struct aster_request *requests[SUBMIT_MAX];
     while (*list != NULL) {
         size_t count = 0;
-        for (; *list != NULL && count < SUBMIT_MAX; ) {
+        for (; *list != NULL && count < SUBMIT_MAX;) {
             struct grantor_flight *flight = *list;
             *list = flight->pending;
             if (*list == NULL) {

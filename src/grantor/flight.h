@@ -1,5 +1,5 @@
-/* One operation on its way through the serializer. It owns copies of all its bytes, because the link that it came from may
- * be gone before the answer. Belongs to the loop's thread; only complete() runs elsewhere. */
+/* One operation on its way through the serializer. It owns copies of all its bytes, because the link that it came from
+ * may be gone before the answer. Belongs to the loop's thread; only complete() runs elsewhere. */
 #ifndef GRANTOR_FLIGHT_H
 #define GRANTOR_FLIGHT_H
 
@@ -10,23 +10,23 @@ struct grantor_queue;
 
 struct grantor_flight {
     struct aster_request request;
-    struct aster_task task;          /* brings the answer back to the loop */
+    struct aster_task task; /* brings the answer back to the loop */
     struct grantor_state *state;
     struct grantor_session *session; /* NULL once its link is gone, and for an undo */
     struct grantor_batch *batch;     /* of several renewals in one message; NULL = alone */
     struct grantor_flight *previous; /* in the session's list */
     struct grantor_flight *next;
-    struct grantor_flight *pending;  /* next in the round's list */
+    struct grantor_flight *pending;       /* next in the round's list */
     struct grantor_flight *park_previous; /* in the queue of waiters */
     struct grantor_flight *park_next;
     struct grantor_queue *queue;
     int64_t give_up_ns; /* on the loop's clock: until then it may be parked; 0 = it does not wait */
     uint64_t id;
-    size_t slot;        /* in the batch */
+    size_t slot; /* in the batch */
     bool submitted;
     bool cancelled;
-    bool undo;          /* gives back a grant that nobody could receive */
-    aster_status status;      /* the answer, when it came from another thread */
+    bool undo;           /* gives back a grant that nobody could receive */
+    aster_status status; /* the answer, when it came from another thread */
     struct aster_reply reply;
     char *message;
     char bytes[];
@@ -34,7 +34,8 @@ struct grantor_flight {
 
 /* Make one for `operation` and add it to the round; NULL when out of memory. `wait_ms` is for acquire. */
 struct grantor_flight *grantor_flight_start(struct grantor_state *state, struct grantor_session *session, uint64_t id,
-                                            const struct aster_operation *operation, uint32_t deadline_ms, uint32_t wait_ms);
+                                            const struct aster_operation *operation, uint32_t deadline_ms,
+                                            uint32_t wait_ms);
 
 /* Put it into the list of this round (again). */
 void grantor_flight_launch(struct grantor_flight *flight);
@@ -42,7 +43,8 @@ void grantor_flight_launch(struct grantor_flight *flight);
 /* Its client no longer wants it: what waits is answered CANCELLED, what is being decided is left alone. */
 void grantor_flight_cancel(struct grantor_flight *flight);
 
-/* Its link is gone: nobody will receive the answer. An acquire is cancelled, and undone if it is granted all the same. */
+/* Its link is gone: nobody will receive the answer. An acquire is cancelled, and undone if it is granted all the same.
+ */
 void grantor_flight_abandon(struct grantor_flight *flight);
 
 /* The answer; frees the flight, unless it goes on waiting. */

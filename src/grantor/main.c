@@ -19,23 +19,25 @@ struct arguments {
     bool check;
 };
 
-static const char usage[] = "usage: asterd [--config FILE] [--store sqlite:PATH|mem:] [--check]\n"
-                            "\n"
-                            "Serve leases over QUIC and TCP with mutual TLS 1.3.\n"
-                            "\n"
-                            "  --config FILE  default " CONFIG_DEFAULT "\n"
-                            "  --store STORE  instead of the one in the file\n"
-                            "  --check        read the configuration, say what is wrong, serve nothing\n"
-                            "  --version, --help\n"
-                            "\n"
-                            "SIGHUP reloads the configuration and the certificate, SIGTERM drains and ends. See asterd(8).\n";
+static const char usage[] =
+    "usage: asterd [--config FILE] [--store sqlite:PATH|mem:] [--check]\n"
+    "\n"
+    "Serve leases over QUIC and TCP with mutual TLS 1.3.\n"
+    "\n"
+    "  --config FILE  default " CONFIG_DEFAULT "\n"
+    "  --store STORE  instead of the one in the file\n"
+    "  --check        read the configuration, say what is wrong, serve nothing\n"
+    "  --version, --help\n"
+    "\n"
+    "SIGHUP reloads the configuration and the certificate, SIGTERM drains and ends. See asterd(8).\n";
 
 /* Returns an exit status, or -1 to go on. */
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option options[] = {{"config", required_argument, NULL, 'c'}, {"store", required_argument, NULL, 's'},
-                                            {"check", no_argument, NULL, 'k'},        {"version", no_argument, NULL, 'v'},
-                                            {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'}, {"store", required_argument, NULL, 's'},
+        {"check", no_argument, NULL, 'k'},        {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
@@ -66,7 +68,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     return -1;
 }
 
-static aster_status read_settings(const struct arguments *arguments, struct grantor_settings **settings, struct aster_error *error)
+static aster_status read_settings(const struct arguments *arguments, struct grantor_settings **settings,
+                                  struct aster_error *error)
 {
     aster_status status = grantor_settings_read(arguments->config, settings, error);
     if (status != ASTER_OK || arguments->store == NULL) {

@@ -102,7 +102,8 @@ struct grantor_chunk *grantor_page_rows(struct grantor_page *page, uint64_t id, 
     return encode(page, &answer);
 }
 
-struct grantor_chunk *grantor_page_events(struct grantor_page *page, uint64_t id, bool more, int64_t revision, bool lost)
+struct grantor_chunk *grantor_page_events(struct grantor_page *page, uint64_t id, bool more, int64_t revision,
+                                          bool lost)
 {
     struct aster_answer answer = {.id = id, .kind = ASTER_ANSWER_EVENTS};
     answer.events.events = page->events;

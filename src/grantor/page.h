@@ -37,6 +37,7 @@ bool grantor_page_add_event(struct grantor_page *page, const struct aster_event 
 
 /* The page as a reply; NULL when out of memory. */
 struct grantor_chunk *grantor_page_rows(struct grantor_page *page, uint64_t id, bool more);
-struct grantor_chunk *grantor_page_events(struct grantor_page *page, uint64_t id, bool more, int64_t revision, bool lost);
+struct grantor_chunk *grantor_page_events(struct grantor_page *page, uint64_t id, bool more, int64_t revision,
+                                          bool lost);
 
 #endif

@@ -29,7 +29,8 @@ struct grantor_parking {
     struct grantor_queue *buckets[BUCKETS];
 };
 
-aster_status grantor_parking_create(struct aster_loop *loop, struct grantor_parking **parking, struct aster_error *error)
+aster_status grantor_parking_create(struct aster_loop *loop, struct grantor_parking **parking,
+                                    struct aster_error *error)
 {
     struct grantor_parking *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -179,7 +180,8 @@ bool grantor_parking_keep(struct grantor_parking *parking, struct grantor_flight
     int64_t now_ns = aster_loop_now_ns(parking->loop);
     struct grantor_queue *queue = flight->queue;
     bool waits = flight->give_up_ns > now_ns && flight->session != NULL && !flight->cancelled && !parking->closed &&
-                 status == ASTER_OK && decision->outcome == ASTER_DENIED && decision->reason == ASTER_REASON_HELD_BY_OTHER;
+                 status == ASTER_OK && decision->outcome == ASTER_DENIED &&
+                 decision->reason == ASTER_REASON_HELD_BY_OTHER;
     if (!waits && queue == NULL) {
         return false;
     }
@@ -243,7 +245,8 @@ void grantor_parking_close(struct grantor_parking *parking)
             struct grantor_queue *queue = flight->queue;
             take_out(flight);
             settle(queue);
-            grantor_flight_answer(flight, ASTER_ERR_CLOSED, NULL, "the server is shutting down: try another one, or again");
+            grantor_flight_answer(flight, ASTER_ERR_CLOSED, NULL,
+                                  "the server is shutting down: try another one, or again");
         }
     }
 }

@@ -7,7 +7,8 @@
 #include "grantor/flight.h"
 
 /* Errors: ASTER_ERR_NOMEM, ASTER_ERR_IO. */
-aster_status grantor_parking_create(struct aster_loop *loop, struct grantor_parking **parking, struct aster_error *error);
+aster_status grantor_parking_create(struct aster_loop *loop, struct grantor_parking **parking,
+                                    struct aster_error *error);
 /* Nobody may be parked any more. NULL is legal. */
 void grantor_parking_destroy(struct grantor_parking *parking);
 

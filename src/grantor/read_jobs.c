@@ -133,7 +133,8 @@ static aster_status read_events(struct walk *walk, int64_t revision, struct aste
     bool cut = walk->chunks >= CHUNKS_MAX;
     int64_t reached = walk->last > job->after_revision ? walk->last : job->after_revision;
     job->revision = watch && !cut ? revision : reached;
-    add_chunk(walk, grantor_page_events(walk->page, job->id, watch, watch && !cut ? revision : reached, walk->lost || (watch && cut)));
+    add_chunk(walk, grantor_page_events(walk->page, job->id, watch, watch && !cut ? revision : reached,
+                                        walk->lost || (watch && cut)));
     return ASTER_OK;
 }
 

@@ -189,7 +189,8 @@ static void destroy(struct grantor_reader *reader)
     free(reader);
 }
 
-aster_status grantor_reader_create(struct grantor_state *state, struct grantor_reader **reader, struct aster_error *error)
+aster_status grantor_reader_create(struct grantor_state *state, struct grantor_reader **reader,
+                                   struct aster_error *error)
 {
     struct grantor_reader *made = calloc(1, sizeof *made);
     if (made == NULL) {

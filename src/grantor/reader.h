@@ -1,5 +1,5 @@
-/* The thread that reads rows and history, because reading may block: it answers list and history, starts watches, writes
- * the log of ownership decisions, and tells the loop the news for those who watch. */
+/* The thread that reads rows and history, because reading may block: it answers list and history, starts watches,
+ * writes the log of ownership decisions, and tells the loop the news for those who watch. */
 #ifndef GRANTOR_READER_H
 #define GRANTOR_READER_H
 
@@ -13,15 +13,15 @@ struct grantor_job {
     struct grantor_state *state;
     struct grantor_session *session;
     uint64_t id;
-    enum aster_call_kind kind;    /* LIST, HISTORY or WATCH */
-    struct aster_bytes identity;  /* whose eyes: views into bytes[] */
-    struct aster_bytes name;      /* prefix or resource */
+    enum aster_call_kind kind;   /* LIST, HISTORY or WATCH */
+    struct aster_bytes identity; /* whose eyes: views into bytes[] */
+    struct aster_bytes name;     /* prefix or resource */
     struct aster_bytes after;
     int64_t after_revision;
     uint32_t limit;
-    aster_status status;          /* the result */
+    aster_status status; /* the result */
     struct aster_error error;
-    int64_t revision;             /* WATCH: everything up to it is in the chunks */
+    int64_t revision; /* WATCH: everything up to it is in the chunks */
     struct grantor_chunk *chunks;
     struct grantor_chunk **chunks_end;
     char bytes[];
@@ -43,7 +43,8 @@ struct grantor_happening {
 };
 
 /* Starts after what the history already has. Errors: ASTER_ERR_NOMEM, ASTER_ERR_IO. */
-aster_status grantor_reader_create(struct grantor_state *state, struct grantor_reader **reader, struct aster_error *error);
+aster_status grantor_reader_create(struct grantor_state *state, struct grantor_reader **reader,
+                                   struct aster_error *error);
 /* Read once more to the end, then end the thread. Jobs must have been handed back. NULL is legal. */
 void grantor_reader_destroy(struct grantor_reader *reader);
 

@@ -31,7 +31,8 @@ static bool admit(struct aster_bytes identity, void *user)
     return grantor_admission_knows(server->state.admission, identity);
 }
 
-static void refused(const struct aster_address *remote, struct aster_bytes identity, const struct aster_error *error, void *user)
+static void refused(const struct aster_address *remote, struct aster_bytes identity, const struct aster_error *error,
+                    void *user)
 {
     struct grantor_server *server = user;
     int64_t second = aster_loop_now_ns(server->state.loop) / 1000000000;
@@ -82,7 +83,8 @@ static void end_round(struct aster_round *round, int64_t now_ns)
     (void)now_ns;
     struct grantor_state *state = (void *)((char *)round - offsetof(struct grantor_state, round));
     grantor_flights_submit(state);
-    for (struct grantor_session *session = state->sessions; session != NULL && state->chunk_bytes > 0; session = session->next) {
+    for (struct grantor_session *session = state->sessions; session != NULL && state->chunk_bytes > 0;
+         session = session->next) {
         if (session->chunks != NULL && !session->failed) {
             grantor_session_pump(session);
         }
@@ -153,7 +155,8 @@ static aster_status listen_at(struct aster_transport *transport, const char *tex
     return status;
 }
 
-static aster_status listen_all(struct aster_transport *transport, const struct grantor_texts *texts, struct aster_error *error)
+static aster_status listen_all(struct aster_transport *transport, const struct grantor_texts *texts,
+                               struct aster_error *error)
 {
     aster_status status = ASTER_OK;
     for (size_t i = 0; i < texts->count && status == ASTER_OK; i++) {
@@ -182,7 +185,8 @@ static aster_status open_transports(struct grantor_server *server, const struct 
     if (status == ASTER_OK && settings->tcp.count > 0) {
         status = aster_tcp_transport_create(&options, &server->tcp, error);
     }
-    if (status == ASTER_OK) { /* after the transports': rounds run newest first, so that answers leave in the same one */
+    if (status ==
+        ASTER_OK) { /* after the transports': rounds run newest first, so that answers leave in the same one */
         aster_loop_call(server->state.loop, add_round, &server->state);
         status = listen_all(server->quic, &settings->quic, error);
     }
@@ -217,7 +221,8 @@ static void destroy(struct grantor_server *server, bool keep_settings)
     free(server);
 }
 
-aster_status grantor_server_start(struct grantor_settings *settings, struct grantor_server **server, struct aster_error *error)
+aster_status grantor_server_start(struct grantor_settings *settings, struct grantor_server **server,
+                                  struct aster_error *error)
 {
     struct grantor_server *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -226,8 +231,8 @@ aster_status grantor_server_start(struct grantor_settings *settings, struct gran
     aster_status status = grantor_admission_create(settings, &made->state.admission, error);
     if (status == ASTER_OK) {
         made->state.in_flight_max = settings->in_flight_max;
-        status = grantor_store_open(settings->store, grantor_admission_authorize, made->state.admission, &made->state.serializer,
-                                    error);
+        status = grantor_store_open(settings->store, grantor_admission_authorize, made->state.admission,
+                                    &made->state.serializer, error);
     }
     if (status == ASTER_OK) {
         status = prepare(&made->state, error);
@@ -265,7 +270,8 @@ static aster_status run_reload(void *argument)
     return ASTER_OK;
 }
 
-aster_status grantor_server_reload(struct grantor_server *server, struct grantor_settings *settings, struct aster_error *error)
+aster_status grantor_server_reload(struct grantor_server *server, struct grantor_settings *settings,
+                                   struct aster_error *error)
 {
     struct aster_credentials *credentials = NULL;
     aster_status status = load_credentials(settings, &credentials, error);

@@ -88,7 +88,8 @@ bool grantor_session_send(struct grantor_session *session, const struct aster_an
         return false;
     }
     state->out.used = 0;
-    aster_status status = aster_answer_encode(answer, &state->out, state->frame, ASTER_FRAME_PAYLOAD_MAX, &length, &error);
+    aster_status status =
+        aster_answer_encode(answer, &state->out, state->frame, ASTER_FRAME_PAYLOAD_MAX, &length, &error);
     if (status == ASTER_OK) {
         status = aster_link_send(session->link, (struct aster_bytes){state->frame, length}, &error);
     }
@@ -170,12 +171,13 @@ static bool has_room(struct grantor_session *session, const struct aster_call *c
     struct aster_error error;
     size_t wanted = call->kind == ASTER_CALL_RENEW_MANY ? call->many.count : 1;
     if (state->draining) {
-        grantor_session_fail(session, call->id, ASTER_ERR_CLOSED, "the server is shutting down: try another one, or again");
+        grantor_session_fail(session, call->id, ASTER_ERR_CLOSED,
+                             "the server is shutting down: try another one, or again");
         return false;
     }
     if (session->peer->in_flight + wanted > state->in_flight_max) {
-        aster_error_set(&error, ASTER_ERR_LIMIT, "in-flight-max is %zu and reached: wait for answers before asking more",
-                        state->in_flight_max);
+        aster_error_set(&error, ASTER_ERR_LIMIT,
+                        "in-flight-max is %zu and reached: wait for answers before asking more", state->in_flight_max);
         grantor_session_fail(session, call->id, error.status, error.message);
         return false;
     }

@@ -14,7 +14,7 @@ struct grantor_watcher {
     int64_t revision; /* sent up to here */
     bool lost;        /* events since then were dropped: say so as soon as there is room */
     size_t size;
-    char resource[];  /* empty = every resource */
+    char resource[]; /* empty = every resource */
 };
 
 struct grantor_session {
@@ -64,7 +64,7 @@ void grantor_session_ask(struct grantor_session *session, const struct aster_cal
 void grantor_session_read(struct grantor_job *job); /* a job came back */
 bool grantor_session_unwatch(struct grantor_session *session, uint64_t id);
 void grantor_session_forget_reads(struct grantor_session *session); /* the link is gone */
-void grantor_session_pump(struct grantor_session *session);  /* there may be room again */
+void grantor_session_pump(struct grantor_session *session);         /* there may be room again */
 void grantor_sessions_tell(struct grantor_state *state, const struct grantor_news *news);
 
 #endif

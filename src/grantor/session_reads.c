@@ -1,4 +1,5 @@
-/* List, history and watch: the reader does the work, and what it found leaves when there is room, after the decisions. */
+/* List, history and watch: the reader does the work, and what it found leaves when there is room, after the decisions.
+ */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -59,8 +60,9 @@ void grantor_session_ask(struct grantor_session *session, const struct aster_cal
         return;
     }
     if (session->reads >= READS_MAX || session->watcher_count >= WATCHERS_MAX || session->chunk_bytes > BACKLOG_MAX) {
-        aster_error_set(&error, ASTER_ERR_LIMIT, "%d reads at once and %d watches are the limit of a connection: wait for some",
-                        READS_MAX, WATCHERS_MAX);
+        aster_error_set(&error, ASTER_ERR_LIMIT,
+                        "%d reads at once and %d watches are the limit of a connection: wait for some", READS_MAX,
+                        WATCHERS_MAX);
         grantor_session_fail(session, call->id, error.status, error.message);
         return;
     }
@@ -130,7 +132,8 @@ void grantor_session_read(struct grantor_job *job)
         free_chunks(job->chunks);
     } else if (job->status != ASTER_OK || (counted && !watching)) {
         free_chunks(job->chunks);
-        grantor_session_fail(session, job->id, job->status != ASTER_OK ? job->status : ASTER_ERR_NOMEM, job->error.message);
+        grantor_session_fail(session, job->id, job->status != ASTER_OK ? job->status : ASTER_ERR_NOMEM,
+                             job->error.message);
     } else {
         append(session, job->chunks);
         grantor_session_pump(session);
@@ -207,14 +210,17 @@ void grantor_session_pump(struct grantor_session *session)
     }
 }
 
-static bool sees(const struct grantor_session *session, const struct grantor_watcher *watcher, const struct aster_event *event)
+static bool sees(const struct grantor_session *session, const struct grantor_watcher *watcher,
+                 const struct aster_event *event)
 {
     struct aster_bytes resource = {watcher->resource, watcher->size};
-    return event->revision > watcher->revision && (watcher->size == 0 || aster_bytes_equal(resource, event->resource)) &&
+    return event->revision > watcher->revision &&
+           (watcher->size == 0 || aster_bytes_equal(resource, event->resource)) &&
            grantor_admission_reaches(session->state->admission, aster_link_identity(session->link), event->resource);
 }
 
-static void flush(struct grantor_session *session, struct grantor_watcher *watcher, struct grantor_page *page, int64_t revision)
+static void flush(struct grantor_session *session, struct grantor_watcher *watcher, struct grantor_page *page,
+                  int64_t revision)
 {
     struct grantor_chunk *chunk = NULL;
     if (page->count > 0 && session->chunk_bytes < BACKLOG_MAX) {
@@ -249,7 +255,8 @@ static void tell(struct grantor_session *session, struct grantor_watcher *watche
 void grantor_sessions_tell(struct grantor_state *state, const struct grantor_news *news)
 {
     for (struct grantor_session *session = state->sessions; session != NULL; session = session->next) {
-        for (struct grantor_watcher *watcher = session->watchers; watcher != NULL && !session->failed; watcher = watcher->next) {
+        for (struct grantor_watcher *watcher = session->watchers; watcher != NULL && !session->failed;
+             watcher = watcher->next) {
             tell(session, watcher, news, state->page);
         }
         if (!session->failed) {

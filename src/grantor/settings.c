@@ -31,7 +31,8 @@ static void report(cfg_t *cfg, const char *format, va_list arguments)
     vsnprintf(text, sizeof text, format, arguments);
     if (reported != NULL && reported->status == ASTER_OK) { /* the first is the cause */
         aster_error_set(reported, ASTER_ERR_INVALID, "%s:%d: %s; see asterd(8) for the options",
-                        cfg != NULL && cfg->filename != NULL ? cfg->filename : "configuration", cfg != NULL ? cfg->line : 0, text);
+                        cfg != NULL && cfg->filename != NULL ? cfg->filename : "configuration",
+                        cfg != NULL ? cfg->line : 0, text);
     }
 }
 
@@ -125,11 +126,16 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
     cfg_opt_t listen[] = {CFG_STR_LIST("quic", "{}", CFGF_NONE), CFG_STR_LIST("tcp", "{}", CFGF_NONE), CFG_END()};
     cfg_opt_t node[] = {CFG_STR("name", NULL, CFGF_NONE), CFG_STR_LIST("roles", "{}", CFGF_NONE),
                         CFG_STR_LIST("resources", "{}", CFGF_NONE), CFG_END()};
-    cfg_opt_t requires[] = {CFG_STR("acquire", NULL, CFGF_NONE),     CFG_STR("renew", NULL, CFGF_NONE),
-                            CFG_STR("release", NULL, CFGF_NONE),     CFG_STR("put", NULL, CFGF_NONE),
-                            CFG_STR("forget", NULL, CFGF_NONE),      CFG_STR("inspect", NULL, CFGF_NONE),
-                            CFG_STR("list", NULL, CFGF_NONE),        CFG_STR("history", NULL, CFGF_NONE),
-                            CFG_STR("watch", NULL, CFGF_NONE),       CFG_STR("revoke", "operator", CFGF_NONE),
+    cfg_opt_t requires[] = {CFG_STR("acquire", NULL, CFGF_NONE),
+                            CFG_STR("renew", NULL, CFGF_NONE),
+                            CFG_STR("release", NULL, CFGF_NONE),
+                            CFG_STR("put", NULL, CFGF_NONE),
+                            CFG_STR("forget", NULL, CFGF_NONE),
+                            CFG_STR("inspect", NULL, CFGF_NONE),
+                            CFG_STR("list", NULL, CFGF_NONE),
+                            CFG_STR("history", NULL, CFGF_NONE),
+                            CFG_STR("watch", NULL, CFGF_NONE),
+                            CFG_STR("revoke", "operator", CFGF_NONE),
                             CFG_END()};
     cfg_opt_t options[] = {CFG_STR("store", NULL, CFGF_NONE),
                            CFG_STR("node-directory", NULL, CFGF_NONE),

@@ -1,4 +1,5 @@
-/* The configuration file of asterd, read and checked. Not thread-safe: libconfuse keeps its scanner in static storage. */
+/* The configuration file of asterd, read and checked. Not thread-safe: libconfuse keeps its scanner in static storage.
+ */
 #ifndef GRANTOR_SETTINGS_H
 #define GRANTOR_SETTINGS_H
 
@@ -16,8 +17,8 @@ struct grantor_texts {
 
 /* One peer that is admitted. */
 struct grantor_node {
-    char *id;                       /* the identity: a node id in key mode, a SPIFFE id in CA mode */
-    char *name;                     /* display only */
+    char *id;   /* the identity: a node id in key mode, a SPIFFE id in CA mode */
+    char *name; /* display only */
     struct grantor_texts roles;
     struct grantor_texts resources; /* prefixes of the names it may use; none = all */
 };

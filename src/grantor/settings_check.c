@@ -60,8 +60,10 @@ static int check_node(cfg_t *cfg, cfg_opt_t *option)
     struct aster_error error;
     const char *id = cfg_title(cfg_opt_getnsec(option, cfg_opt_size(option) - 1));
     if (!is_node_id(id) && strncmp(id, "spiffe://", 9) != 0) {
-        cfg_error(cfg, "node \"%.80s\": an id is 64 lower-case hexadecimal digits (aster node id), or a spiffe:// id in CA mode",
-                  id);
+        cfg_error(
+            cfg,
+            "node \"%.80s\": an id is 64 lower-case hexadecimal digits (aster node id), or a spiffe:// id in CA mode",
+            id);
         return -1;
     }
     if (aster_identity_check(aster_text(id), "node", &error) != ASTER_OK) {
@@ -99,21 +101,23 @@ void grantor_settings_checks(cfg_t *cfg)
     }
 }
 
-aster_status grantor_settings_whole(const struct grantor_settings *settings, const char *path, struct aster_error *error)
+aster_status grantor_settings_whole(const struct grantor_settings *settings, const char *path,
+                                    struct aster_error *error)
 {
     bool files = settings->key != NULL || settings->certificate != NULL || settings->roots != NULL;
     bool all_files = settings->key != NULL && settings->certificate != NULL && settings->roots != NULL;
     if (settings->store == NULL) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s: store is missing: write store = \"sqlite:PATH\" or \"mem:\"", path);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "%s: store is missing: write store = \"sqlite:PATH\" or \"mem:\"", path);
     }
     if (settings->quic.count + settings->tcp.count == 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s: nothing to listen at: write listen { quic = {\"0.0.0.0:7400\"} }",
-                               path);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "%s: nothing to listen at: write listen { quic = {\"0.0.0.0:7400\"} }", path);
     }
     if (files ? settings->node_directory != NULL || !all_files : settings->node_directory == NULL) {
-        return aster_error_set(error, ASTER_ERR_INVALID,
-                               "%s: who am I? Write either node-directory (key mode), or key, certificate and roots (CA mode)",
-                               path);
+        return aster_error_set(
+            error, ASTER_ERR_INVALID,
+            "%s: who am I? Write either node-directory (key mode), or key, certificate and roots (CA mode)", path);
     }
     for (size_t i = 0; i < settings->node_count; i++) {
         if (is_node_id(settings->nodes[i].id) == files) {

@@ -10,6 +10,7 @@
 void grantor_settings_checks(cfg_t *cfg);
 
 /* What no single line can tell. Errors: ASTER_ERR_INVALID. */
-aster_status grantor_settings_whole(const struct grantor_settings *settings, const char *path, struct aster_error *error);
+aster_status grantor_settings_whole(const struct grantor_settings *settings, const char *path,
+                                    struct aster_error *error);
 
 #endif

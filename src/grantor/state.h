@@ -20,25 +20,25 @@ struct grantor_page;
 
 struct grantor_state {
     struct aster_loop *loop;
-    struct aster_serializer *serializer;  /* any thread */
-    struct grantor_admission *admission;  /* any thread */
-    struct grantor_reader *reader;        /* any thread */
+    struct aster_serializer *serializer; /* any thread */
+    struct grantor_admission *admission; /* any thread */
+    struct grantor_reader *reader;       /* any thread */
     struct grantor_peers *peers;
-    struct grantor_parking *parking;      /* NULL when the serializer queues waiters by itself */
+    struct grantor_parking *parking; /* NULL when the serializer queues waiters by itself */
     struct grantor_session *sessions;
-    struct grantor_flight *renewals;      /* to be submitted at the end of this round, first */
+    struct grantor_flight *renewals; /* to be submitted at the end of this round, first */
     struct grantor_flight **renewals_end;
-    struct grantor_flight *others;        /* the same, after the renewals */
+    struct grantor_flight *others; /* the same, after the renewals */
     struct grantor_flight **others_end;
     struct aster_round round;
-    size_t flights;                       /* not yet answered */
-    size_t in_flight_max;                 /* per identity */
-    size_t chunk_bytes;                   /* replies to reads that wait for room, of all sessions */
+    size_t flights;       /* not yet answered */
+    size_t in_flight_max; /* per identity */
+    size_t chunk_bytes;   /* replies to reads that wait for room, of all sessions */
     bool draining;
-    struct aster_scratch in;              /* for decoding */
-    struct aster_scratch out;             /* for encoding */
-    unsigned char *frame;                 /* one encoded reply */
-    struct grantor_page *page;            /* for news */
+    struct aster_scratch in;   /* for decoding */
+    struct aster_scratch out;  /* for encoding */
+    unsigned char *frame;      /* one encoded reply */
+    struct grantor_page *page; /* for news */
 };
 
 #endif

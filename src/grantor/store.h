@@ -5,7 +5,7 @@
 #include "aster/serializer.h"
 
 /* Open "mem:" or "sqlite:PATH" with this authorizer. Errors: ASTER_ERR_INVALID and those of the store. */
-aster_status grantor_store_open(const char *store, aster_authorizer authorize, void *user, struct aster_serializer **serializer,
-                                struct aster_error *error);
+aster_status grantor_store_open(const char *store, aster_authorizer authorize, void *user,
+                                struct aster_serializer **serializer, struct aster_error *error);
 
 #endif

@@ -37,11 +37,13 @@ static void a_killed_server_keeps_epochs_and_holders(void **state)
     (void)state;
     int64_t held = grantor_world_take(&world.a, "held", TTL_MS);
     int64_t freed = grantor_world_take(&world.a, "freed", TTL_MS);
-    assert_granted(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RELEASE, "freed", freed)));
+    assert_granted(
+        grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RELEASE, "freed", freed)));
     assert_int_equal(grantor_process_end(&world.server, SIGKILL), 256 + SIGKILL);
     restart();
     assert_granted(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RENEW, "held", held)));
-    assert_denied(grantor_client_decision(&world.b, grantor_client_acquire(&world.b, "held", TTL_MS, 0)), "HELD_BY_OTHER");
+    assert_denied(grantor_client_decision(&world.b, grantor_client_acquire(&world.b, "held", TTL_MS, 0)),
+                  "HELD_BY_OTHER");
     assert_true(grantor_world_take(&world.b, "freed", TTL_MS) > freed);
 }
 
@@ -86,9 +88,11 @@ static void a_reload_admits_and_expels_nodes_and_fences_nobody(void **state)
     grantor_process_await_log(&world.server, "event=reloaded nodes=2 expelled=2", NULL);
     grantor_client_await_close(&world.b);
     assert_int_equal(world.b.end, ASTER_LINK_END_REFUSED);
-    assert_granted(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RENEW, "catalog", epoch)));
+    assert_granted(
+        grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RENEW, "catalog", epoch)));
     grantor_client_connect(&fresh, world.server.quic, false);
-    assert_denied(grantor_client_decision(&fresh, grantor_client_acquire(&fresh, "catalog", TTL_MS, 0)), "HELD_BY_OTHER");
+    assert_denied(grantor_client_decision(&fresh, grantor_client_acquire(&fresh, "catalog", TTL_MS, 0)),
+                  "HELD_BY_OTHER");
     grantor_client_fini(&fresh);
 }
 
@@ -108,8 +112,10 @@ static void withdrawing_a_role_leaves_the_lease_in_flight(void **state)
     int64_t epoch = grantor_world_take(&world.a, "catalog", TTL_MS);
     grantor_process_signal(&world.server, SIGHUP);
     grantor_process_await_log(&world.server, "event=reloaded", NULL);
-    assert_granted(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RENEW, "catalog", epoch)));
-    assert_denied(grantor_client_decision(&world.a, grantor_client_acquire(&world.a, "other", TTL_MS, 0)), "UNAUTHORIZED");
+    assert_granted(
+        grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RENEW, "catalog", epoch)));
+    assert_denied(grantor_client_decision(&world.a, grantor_client_acquire(&world.a, "other", TTL_MS, 0)),
+                  "UNAUTHORIZED");
 }
 
 static void a_prefix_bounds_what_an_identity_may_use_and_see(void **state)
@@ -121,7 +127,8 @@ static void a_prefix_bounds_what_an_identity_may_use_and_see(void **state)
     grantor_process_signal(&world.server, SIGHUP);
     grantor_process_await_log(&world.server, "event=reloaded", NULL);
     grantor_world_take(&world.b, "invoice/2", TTL_MS);
-    assert_denied(grantor_client_decision(&world.b, grantor_client_acquire(&world.b, "catalog/2", TTL_MS, 0)), "UNAUTHORIZED");
+    assert_denied(grantor_client_decision(&world.b, grantor_client_acquire(&world.b, "catalog/2", TTL_MS, 0)),
+                  "UNAUTHORIZED");
     const struct aster_decision *hidden =
         grantor_client_decision(&world.b, grantor_client_operate(&world.b, ASTER_OP_INSPECT, "catalog/1", 0));
     assert_denied(hidden, "UNAUTHORIZED");
@@ -154,7 +161,8 @@ static void garbage_costs_only_the_connection_that_sent_it(void **state)
             grantor_client_send(&world.b, &hello); /* the second is one too many */
         }
         grantor_client_await_close(&world.b);
-        assert_granted(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RENEW, "catalog", epoch)));
+        assert_granted(
+            grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RENEW, "catalog", epoch)));
     }
 }
 
@@ -180,7 +188,8 @@ static void an_identity_cannot_have_more_in_flight_than_allowed(void **state)
     for (int i = 0; i < 1024; i++) {
         grantor_client_acquire(&world.b, "catalog", TTL_MS, WAIT_MS);
     }
-    const struct aster_answer *answer = grantor_client_await(&world.b, grantor_client_acquire(&world.b, "free", TTL_MS, 0));
+    const struct aster_answer *answer =
+        grantor_client_await(&world.b, grantor_client_acquire(&world.b, "free", TTL_MS, 0));
     assert_int_equal(answer->kind, ASTER_ANSWER_ERROR);
     assert_int_equal(answer->error.status, ASTER_ERR_LIMIT);
     grantor_world_take(&world.a, "free", TTL_MS); /* others are not affected */

@@ -1,5 +1,5 @@
-/* A real asterd and its clients: who owns, who waits, who is refused. Each test over the store in memory, whose serializer
- * queues waiters, and over SQLite, where the server does. */
+/* A real asterd and its clients: who owns, who waits, who is refused. Each test over the store in memory, whose
+ * serializer queues waiters, and over SQLite, where the server does. */
 #include <stdio.h>
 
 #include "support/grantor_world.h"
@@ -39,8 +39,9 @@ static void nobody_renews_releases_or_writes_under_anothers_lease(void **state)
     int64_t epoch = grantor_world_take(&world.a, "catalog", TTL_MS);
     assert_denied(grantor_client_decision(&world.b, grantor_client_operate(&world.b, ASTER_OP_RENEW, "catalog", epoch)),
                   "NOT_HOLDER");
-    assert_denied(grantor_client_decision(&world.b, grantor_client_operate(&world.b, ASTER_OP_RELEASE, "catalog", epoch)),
-                  "NOT_HOLDER");
+    assert_denied(
+        grantor_client_decision(&world.b, grantor_client_operate(&world.b, ASTER_OP_RELEASE, "catalog", epoch)),
+        "NOT_HOLDER");
     struct aster_call put = {.kind = ASTER_CALL_OPERATION};
     put.one.operation = (struct aster_operation)ASTER_OPERATION_INIT;
     put.one.operation.kind = ASTER_OP_PUT;
@@ -49,7 +50,8 @@ static void nobody_renews_releases_or_writes_under_anothers_lease(void **state)
     put.one.operation.holder = world.a.identity; /* the fence is a's, the writer is b */
     put.one.operation.value = aster_text("stolen");
     assert_denied(grantor_client_decision(&world.b, grantor_client_send(&world.b, &put)), "NOT_HOLDER");
-    assert_granted(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RENEW, "catalog", epoch)));
+    assert_granted(
+        grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RENEW, "catalog", epoch)));
     assert_granted(grantor_client_decision(&world.a, grantor_client_send(&world.a, &put)));
     grantor_process_await_log(&world.server, "event=fence-rejected", "level=warning");
     assert_int_equal(grantor_process_count_log(&world.server, "stolen"), 0);
@@ -75,7 +77,8 @@ static void revoke_needs_the_operator_role(void **state)
     assert_denied(denied, "UNAUTHORIZED");
     assert_int_equal(denied->snapshot.holder.size, 0); /* it learns nothing about the row */
     assert_int_equal(denied->epoch, 0);
-    assert_granted(grantor_client_decision(&world.op, grantor_client_operate(&world.op, ASTER_OP_REVOKE, "catalog", 0)));
+    assert_granted(
+        grantor_client_decision(&world.op, grantor_client_operate(&world.op, ASTER_OP_REVOKE, "catalog", 0)));
     assert_denied(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RENEW, "catalog", epoch)),
                   "NOT_HELD");
     grantor_process_await_log(&world.server, "event=unauthorized", world.b.id);
@@ -106,12 +109,14 @@ static void waiters_are_granted_in_the_order_of_their_arrival(void **state)
     settle(&world.b);
     uint64_t second = grantor_client_acquire(&world.op, "catalog", TTL_MS, WAIT_MS);
     settle(&world.op);
-    assert_granted(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RELEASE, "catalog", epoch)));
+    assert_granted(
+        grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RELEASE, "catalog", epoch)));
     const struct aster_decision *granted = grantor_client_decision(&world.b, first);
     assert_granted(granted);
     int64_t epoch_b = granted->epoch;
     assert_false(grantor_client_has(&world.op, second));
-    assert_granted(grantor_client_decision(&world.b, grantor_client_operate(&world.b, ASTER_OP_RELEASE, "catalog", epoch_b)));
+    assert_granted(
+        grantor_client_decision(&world.b, grantor_client_operate(&world.b, ASTER_OP_RELEASE, "catalog", epoch_b)));
     granted = grantor_client_decision(&world.op, second);
     assert_granted(granted);
     assert_true(granted->epoch > epoch_b);
@@ -144,7 +149,8 @@ static void a_cancelled_waiter_is_told_so_and_skipped(void **state)
     const struct aster_answer *answer = grantor_client_await(&world.b, waiting);
     assert_int_equal(answer->kind, ASTER_ANSWER_ERROR);
     assert_int_equal(answer->error.status, ASTER_ERR_CANCELLED);
-    assert_granted(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RELEASE, "catalog", epoch)));
+    assert_granted(
+        grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RELEASE, "catalog", epoch)));
     grantor_world_take(&world.op, "catalog", TTL_MS);
 }
 
@@ -157,7 +163,8 @@ static void a_waiter_that_disconnects_is_skipped(void **state)
     grantor_client_close(&world.b);
     uint64_t waiting = grantor_client_acquire(&world.op, "catalog", TTL_MS, WAIT_MS);
     settle(&world.op);
-    assert_granted(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RELEASE, "catalog", epoch)));
+    assert_granted(
+        grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RELEASE, "catalog", epoch)));
     assert_granted(grantor_client_decision(&world.op, waiting)); /* far sooner than b's ttl would have ended */
 }
 
@@ -169,7 +176,8 @@ static void an_acquire_whose_client_left_blocks_nobody(void **state)
     int64_t epoch = grantor_world_take(&world.a, "catalog", TTL_MS);
     struct aster_call waiting = grantor_call_acquire("catalog", TTL_MS, WAIT_MS);
     grantor_client_send_and_close(&world.b, &waiting);
-    assert_granted(grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RELEASE, "catalog", epoch)));
+    assert_granted(
+        grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_RELEASE, "catalog", epoch)));
     assert_granted(grantor_client_decision(&world.op, grantor_client_acquire(&world.op, "catalog", TTL_MS, WAIT_MS)));
 }
 

@@ -139,7 +139,8 @@ static aster_status run_connect(void *argument)
     struct order *order = argument;
     struct aster_link *link;
     const struct aster_bytes anybody = {NULL, 0};
-    return aster_transport_connect(order->client->transport, &order->remote, anybody, order->client, &link, &order->error);
+    return aster_transport_connect(order->client->transport, &order->remote, anybody, order->client, &link,
+                                   &order->error);
 }
 
 bool grantor_client_link(struct grantor_client *client, uint16_t port, bool tcp)

@@ -53,12 +53,13 @@ static void remove_files(const char *directory)
 void grantor_process_fini(struct grantor_process *process)
 {
     char node[96];
-    if (process->pid > 0) {
-        grantor_process_end(process, SIGKILL);
-    }
+    int status = process->pid > 0 ? grantor_process_end(process, SIGTERM) : 0;
     snprintf(node, sizeof node, "%s/node", process->directory);
     remove_files(node);
     remove_files(process->directory);
+    if (status != 0) {
+        fail_msg("asterd ended with %d:\n%s", status, process->log != NULL ? process->log : "");
+    }
     free(process->log);
     pthread_cond_destroy(&process->changed);
     pthread_mutex_destroy(&process->lock);
@@ -73,7 +74,8 @@ void grantor_process_configure(struct grantor_process *process, const char *rest
     } else {
         fprintf(file, "store = \"sqlite:%s/leases.db\"\n", process->directory);
     }
-    fprintf(file, "node-directory = \"%s/node\"\nlisten {\n quic = {\"127.0.0.1:%u\"}\n tcp = {\"127.0.0.1:%u\"}\n}\n%s",
+    fprintf(file,
+            "node-directory = \"%s/node\"\nlisten {\n quic = {\"127.0.0.1:%u\"}\n tcp = {\"127.0.0.1:%u\"}\n}\n%s",
             process->directory, process->quic, process->tcp, rest);
     assert_int_equal(fclose(file), 0);
 }
@@ -189,7 +191,8 @@ void grantor_process_await_log(struct grantor_process *process, const char *firs
     }
     pthread_mutex_unlock(&process->lock);
     if (!found) {
-        fail_msg("the log never said %s %s:\n%s", first, second != NULL ? second : "", process->log != NULL ? process->log : "");
+        fail_msg("the log never said %s %s:\n%s", first, second != NULL ? second : "",
+                 process->log != NULL ? process->log : "");
     }
 }
 

@@ -23,8 +23,10 @@ void grantor_world_fini(struct grantor_world *world)
 void grantor_world_configure(struct grantor_world *world, const char *of_b, const char *rest)
 {
     char text[2048];
-    snprintf(text, sizeof text, "node \"%s\" { name = \"a\" }\nnode \"%s\" { name = \"b\" %s }\nnode \"%s\" { roles = {\"operator\"} }\n%s",
-             world->a.id, world->b.id, of_b, world->op.id, rest);
+    snprintf(
+        text, sizeof text,
+        "node \"%s\" { name = \"a\" }\nnode \"%s\" { name = \"b\" %s }\nnode \"%s\" { roles = {\"operator\"} }\n%s",
+        world->a.id, world->b.id, of_b, world->op.id, rest);
     grantor_process_configure(&world->server, text);
 }
 
