@@ -104,7 +104,7 @@ static struct grantor_news *news_create(struct grantor_state *state)
 static void report(struct grantor_reader *reader, aster_status status, const struct aster_error *error)
 {
     struct grantor_line line;
-    if (status != ASTER_OK && !reader->failing) { /* once, not at every look */
+    if (status != ASTER_OK && status != ASTER_ERR_CLOSED && !reader->failing) { /* once, not at every look */
         grantor_line_init(&line, GRANTOR_ERROR, "history-unreadable");
         grantor_line_text(&line, "error", error->message);
         grantor_line_end(&line);

@@ -346,7 +346,9 @@ static bool wait_for_none(struct grantor_server *server, aster_status (*count)(v
 void grantor_server_stop(struct grantor_server *server)
 {
     aster_loop_call(server->state.loop, run_drain, server);
-    aster_serializer_close(server->state.serializer); /* whoever waits there is answered CLOSED */
+    if (server->state.parking == NULL) {
+        aster_serializer_close(server->state.serializer); /* whoever waits there is answered CLOSED */
+    }
     bool answered = wait_for_none(server, count_flights, ANSWER_ROUNDS);
     wait_for_none(server, count_unsent, FLUSH_ROUNDS);
     aster_loop_call(server->state.loop, run_end, server);

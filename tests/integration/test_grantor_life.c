@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include <sqlite3.h>
+
 #include "support/grantor_world.h"
 #include "support/unit.h"
 
@@ -140,6 +142,31 @@ static void a_prefix_bounds_what_an_identity_may_use_and_see(void **state)
     assert_true(aster_bytes_equal(rows->rows.rows[0].resource, aster_text("invoice/1")));
 }
 
+/* The store is blocked while the client leaves: its acquire is taken back, or given back once it is granted. */
+static void a_client_that_leaves_while_the_store_is_busy_blocks_nobody(void **state)
+{
+    (void)state;
+    char path[128];
+    sqlite3 *db = NULL;
+    struct aster_call acquire = grantor_call_acquire("catalog", TTL_MS, 0);
+    struct aster_call list = {.kind = ASTER_CALL_LIST};
+    snprintf(path, sizeof path, "%s/leases.db", world.server.directory);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    grantor_client_send(&world.b, &acquire);
+    grantor_client_await(&world.b, grantor_client_send(&world.b, &list)); /* so the acquire is in the store's queue */
+    grantor_client_close(&world.b);
+    assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    uint64_t next = grantor_client_acquire(&world.op, "catalog", TTL_MS, WAIT_MS);
+    assert_granted(grantor_client_decision(&world.op, next));
+    grantor_process_await_log(&world.server, "event=granted", world.op.id);
+    if (grantor_process_count_log(&world.server, "event=granted") == 2) { /* else it was cancelled in time */
+        grantor_process_await_log(&world.server, "event=released", world.b.id);
+    }
+}
+
 /* Each attacker loses its own link and nothing else. */
 static void garbage_costs_only_the_connection_that_sent_it(void **state)
 {
@@ -207,6 +234,7 @@ int main(void)
         EACH(a_broken_configuration_is_not_loaded),
         EACH(withdrawing_a_role_leaves_the_lease_in_flight),
         EACH(a_prefix_bounds_what_an_identity_may_use_and_see),
+        EACH(a_client_that_leaves_while_the_store_is_busy_blocks_nobody),
         EACH(garbage_costs_only_the_connection_that_sent_it),
         EACH(a_malformed_request_is_answered_and_the_connection_goes_on),
         EACH(an_identity_cannot_have_more_in_flight_than_allowed),

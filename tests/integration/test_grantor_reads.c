@@ -125,6 +125,41 @@ static void a_watch_of_one_resource_tells_only_that_and_its_expiry(void **state)
     expect_events(&world.b, id, 2, &revision); /* the grant and the takeover */
 }
 
+/* The server keeps about a megabyte for a watch that does not read, and forgets what comes then. */
+static void a_slow_watcher_is_told_that_it_lost_events_and_delays_nobody(void **state)
+{
+    (void)state;
+    static uint64_t ids[6000];
+    char name[500];
+    struct aster_call watch = {.kind = ASTER_CALL_WATCH};
+    uint64_t id = grantor_client_send(&world.b, &watch);
+    grantor_client_await(&world.b, id);
+    grantor_client_throttle(&world.b, true);
+    memset(name, 'x', sizeof name);
+    for (int i = 0; i < 6000; i++) {
+        snprintf(name + 480, sizeof name - 480, "%d", i);
+        ids[i] = grantor_client_acquire(&world.a, name, TTL_MS, 0);
+        if (i >= 500) {
+            assert_granted(grantor_client_decision(&world.a, ids[i - 500]));
+        }
+    }
+    for (int i = 5500; i < 6000; i++) {
+        assert_granted(grantor_client_decision(&world.a, ids[i]));
+    }
+    snprintf(name + 480, sizeof name - 480, "%d", 5999);
+    grantor_process_await_log(&world.server, name, "event=granted"); /* the history has been followed to its end */
+    grantor_client_throttle(&world.b, false);
+    size_t seen = 0;
+    bool lost = false;
+    while (!lost) {
+        const struct aster_answer *answer = grantor_client_await(&world.b, id);
+        seen += answer->events.count;
+        lost = answer->events.lost;
+    }
+    assert_in_range(seen, 1, 5999);
+    grantor_world_take(&world.b, "still served", TTL_MS);
+}
+
 static void a_cancelled_watch_ends_with_an_answer(void **state)
 {
     (void)state;
@@ -160,6 +195,7 @@ int main(void)
         EACH(history_tells_the_newest_of_a_resource),
         EACH(a_watch_misses_nothing_between_the_past_and_the_present),
         EACH(a_watch_of_one_resource_tells_only_that_and_its_expiry),
+        EACH(a_slow_watcher_is_told_that_it_lost_events_and_delays_nobody),
         EACH(a_cancelled_watch_ends_with_an_answer),
         EACH(reading_can_be_bound_to_a_role),
     };

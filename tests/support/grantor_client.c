@@ -131,6 +131,7 @@ struct order {
     struct aster_address remote;
     struct aster_bytes bytes;
     bool close;
+    bool throttled;
     struct aster_error error;
 };
 
@@ -208,6 +209,19 @@ static aster_status run_send(void *argument)
         aster_link_close(link, "done");
     }
     return status;
+}
+
+static aster_status run_throttle(void *argument)
+{
+    struct order *order = argument;
+    aster_link_throttle(order->client->link, order->throttled);
+    return ASTER_OK;
+}
+
+void grantor_client_throttle(struct grantor_client *client, bool throttled)
+{
+    struct order order = {.client = client, .throttled = throttled};
+    aster_loop_call(client->loop, run_throttle, &order);
 }
 
 void grantor_client_send_bytes(struct grantor_client *client, const void *data, size_t size)

@@ -44,6 +44,9 @@ void grantor_client_connect(struct grantor_client *client, uint16_t port, bool t
 void grantor_client_close(struct grantor_client *client);
 void grantor_client_await_close(struct grantor_client *client);
 
+/* While throttled it reads nothing more than what the server has credit for. */
+void grantor_client_throttle(struct grantor_client *client, bool throttled);
+
 /* Send and give the id. */
 uint64_t grantor_client_send(struct grantor_client *client, struct aster_call *call);
 /* Send and close in one go, so that the answer finds nobody. */

@@ -1,0 +1,137 @@
+/* The configuration of asterd: what it says, and that every mistake is reported with its line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "grantor/admission.h"
+#include "support/unit.h"
+
+#define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define BASE "store = \"mem:\"\nnode-directory = \"/n\"\nlisten { quic = {\":7400\"} }\n"
+
+static aster_status read_text(const char *text, struct grantor_settings **settings, struct aster_error *error)
+{
+    char path[] = "/tmp/aster-settings-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    aster_status status = grantor_settings_read(path, settings, error);
+    unlink(path);
+    return status;
+}
+
+static void expect_mistake(const char *text, const char *line, const char *said)
+{
+    struct grantor_settings *settings = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    assert_int_equal(read_text(text, &settings, &error), ASTER_ERR_INVALID);
+    assert_null(settings);
+    if (strstr(error.message, line) == NULL || strstr(error.message, said) == NULL) {
+        fail_msg("expected \"%s\" and \"%s\" in: %s", line, said, error.message);
+    }
+}
+
+static void mistakes_are_reported_with_their_line(void **state)
+{
+    (void)state;
+    expect_mistake("store = \"disk\"\n", ":1:", "sqlite:PATH");
+    expect_mistake(BASE "nonsense = 3\n", ":4:", "nonsense");
+    expect_mistake(BASE "node \"xyz\" { }\n", ":4:", "64 lower-case hexadecimal digits");
+    expect_mistake(BASE "in-flight-max = 3\n", ":4:", "1024 to");
+    expect_mistake(BASE "idle-timeout-ms = 100\n", ":4:", "10000 to");
+    expect_mistake(BASE "node \"" ID_A "\" {\n roles = {\"\"}\n}\n", ":5:", "empty role");
+    expect_mistake(BASE "node \"" ID_A "\" {\n resources = {\"a\x01\"}\n}\n", ":5:", "prefix");
+    expect_mistake(BASE "node \"" ID_A "\" {}\nnode \"" ID_A "\" {}\n", ":5:", ID_A);
+    expect_mistake(BASE "requires { steal = \"x\" }\n", ":4:", "steal");
+}
+
+static void what_is_missing_is_named(void **state)
+{
+    (void)state;
+    expect_mistake("node-directory = \"/n\"\nlisten { quic = {\":7400\"} }\n", "store", "missing");
+    expect_mistake("store = \"mem:\"\nnode-directory = \"/n\"\n", "listen", "quic");
+    expect_mistake("store = \"mem:\"\nlisten { tcp = {\":7400\"} }\n", "node-directory", "CA mode");
+    expect_mistake(BASE "roots = \"/r\"\n", "node-directory", "CA mode");
+    expect_mistake(BASE "node \"spiffe://x/y\" {}\n", "spiffe://x/y", "key mode");
+}
+
+static void a_file_that_is_not_there_is_an_io_error(void **state)
+{
+    (void)state;
+    struct grantor_settings *settings = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    assert_int_equal(grantor_settings_read("/nowhere/asterd.conf", &settings, &error), ASTER_ERR_IO);
+    assert_non_null(strstr(error.message, "/nowhere/asterd.conf"));
+}
+
+static struct grantor_admission *admission_of(const char *text)
+{
+    struct grantor_settings *settings = NULL;
+    struct grantor_admission *admission = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (read_text(text, &settings, &error) != ASTER_OK) {
+        fail_msg("%s", error.message);
+    }
+    assert_int_equal(grantor_admission_create(settings, &admission, &error), ASTER_OK);
+    return admission;
+}
+
+static bool allows(struct grantor_admission *admission, const char *id, enum aster_operation_kind kind,
+                   const char *resource)
+{
+    struct aster_operation operation = ASTER_OPERATION_INIT;
+    operation.kind = kind;
+    operation.resource = aster_text(resource);
+    operation.caller = aster_text(id);
+    return grantor_admission_authorize(&operation, admission);
+}
+
+static void roles_and_prefixes_decide_together(void **state)
+{
+    (void)state;
+    struct grantor_admission *admission =
+        admission_of(BASE "requires { acquire = \"worker\" }\nnode \"" ID_A
+                          "\" { roles = {\"worker\"} resources = {\"x/\", \"y\"} }\n"
+                          "node \"" ID_B "\" { roles = {\"other\", \"operator\"} }\n");
+    assert_true(allows(admission, ID_A, ASTER_OP_ACQUIRE, "x/1"));
+    assert_true(allows(admission, ID_A, ASTER_OP_ACQUIRE, "y"));
+    assert_false(allows(admission, ID_A, ASTER_OP_ACQUIRE, "x"));
+    assert_false(allows(admission, ID_A, ASTER_OP_REVOKE, "x/1"));
+    assert_false(allows(admission, ID_B, ASTER_OP_ACQUIRE, "x/1"));
+    assert_true(allows(admission, ID_B, ASTER_OP_REVOKE, "anything"));
+    assert_true(allows(admission, ID_B, ASTER_OP_RENEW, "anything"));
+    grantor_admission_destroy(admission);
+}
+
+static void only_an_exact_identity_is_known(void **state)
+{
+    (void)state;
+    struct grantor_admission *admission = admission_of(BASE "node \"" ID_B "\" {}\nnode \"" ID_A "\" {}\n");
+    assert_true(grantor_admission_knows(admission, aster_text(ID_A)));
+    assert_true(grantor_admission_knows(admission, aster_text(ID_B)));
+    assert_false(grantor_admission_knows(admission, aster_text(ID_A "a")));
+    assert_false(grantor_admission_knows(admission, (struct aster_bytes){ID_A, 63}));
+    assert_false(grantor_admission_knows(admission, (struct aster_bytes){NULL, 0}));
+    grantor_admission_destroy(admission);
+}
+
+static void without_nodes_nobody_is_known(void **state)
+{
+    (void)state;
+    struct grantor_admission *admission = admission_of(BASE);
+    assert_false(grantor_admission_knows(admission, aster_text(ID_A)));
+    assert_false(allows(admission, ID_A, ASTER_OP_INSPECT, "x"));
+    grantor_admission_destroy(admission);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mistakes_are_reported_with_their_line),   cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(a_file_that_is_not_there_is_an_io_error), cmocka_unit_test(roles_and_prefixes_decide_together),
+        cmocka_unit_test(only_an_exact_identity_is_known),         cmocka_unit_test(without_nodes_nobody_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
