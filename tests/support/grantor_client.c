@@ -152,13 +152,16 @@ bool grantor_client_link(struct grantor_client *client, uint16_t port, bool tcp)
     client->transport = NULL;
     forget(client);
     client->closed = false;
-    assert_int_equal(aster_credentials_load_node(client->directory, &options.credentials, &error), ASTER_OK);
+    aster_status status = client->files != NULL
+                              ? aster_credentials_load(client->files, &options.credentials, &error)
+                              : aster_credentials_load_node(client->directory, &options.credentials, &error);
+    assert_int_equal(status, ASTER_OK);
     options.loop = client->loop;
     options.admit = admit;
     options.handler = &handler;
     options.user = client;
-    aster_status status = tcp ? aster_tcp_transport_create(&options, &client->transport, &error)
-                              : aster_quic_transport_create(&options, &client->transport, &error);
+    status = tcp ? aster_tcp_transport_create(&options, &client->transport, &error)
+                 : aster_quic_transport_create(&options, &client->transport, &error);
     aster_credentials_unref(options.credentials);
     if (status != ASTER_OK) {
         fail_msg("%s", error.message);

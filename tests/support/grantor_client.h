@@ -19,7 +19,8 @@ struct grantor_received {
 struct grantor_client {
     char directory[64];
     char id[ASTER_NODE_ID_SIZE];
-    struct aster_bytes identity; /* the same as a view */
+    struct aster_bytes identity; /* the same as a view; CA mode: the test's SPIFFE id */
+    const struct aster_credentials_files *files; /* CA mode: instead of the node's; or NULL */
     struct aster_loop *loop;
     struct aster_transport *transport;
     uint64_t last_id;

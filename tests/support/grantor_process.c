@@ -74,9 +74,13 @@ void grantor_process_configure(struct grantor_process *process, const char *rest
     } else {
         fprintf(file, "store = \"sqlite:%s/leases.db\"\n", process->directory);
     }
-    fprintf(file,
-            "node-directory = \"%s/node\"\nlisten {\n quic = {\"127.0.0.1:%u\"}\n tcp = {\"127.0.0.1:%u\"}\n}\n%s",
-            process->directory, process->quic, process->tcp, rest);
+    if (process->files != NULL) {
+        fputs(process->files, file);
+    } else {
+        fprintf(file, "node-directory = \"%s/node\"\n", process->directory);
+    }
+    fprintf(file, "listen {\n quic = {\"127.0.0.1:%u\"}\n tcp = {\"127.0.0.1:%u\"}\n}\n%s", process->quic, process->tcp,
+            rest);
     assert_int_equal(fclose(file), 0);
 }
 

@@ -11,6 +11,7 @@ struct grantor_process {
     char directory[64]; /* of the configuration, the node's files and the store */
     char config[128];
     const char *store; /* "mem:", or NULL for SQLite in the directory */
+    const char *files; /* CA mode: the lines of key, certificate and roots; NULL = the node in the directory */
     pid_t pid;
     uint16_t quic;
     uint16_t tcp;
