@@ -1,0 +1,227 @@
+/* list and history: the calling thread blocks, the loop's thread collects the messages, and the visitor runs on the
+ * calling thread. */
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "serializer/remote/remote.h"
+
+#define READ_TIMEOUT_NS (INT64_C(30000) * ASTER_NS_PER_MS)
+
+struct message {
+    struct message *next;
+    size_t size;
+    unsigned char payload[];
+};
+
+struct remote_read {
+    struct aster_call call;
+    struct message *first;
+    struct message **last;
+    pthread_mutex_t mutex;
+    pthread_cond_t done_changed;
+    bool done;
+    bool no_memory;
+    aster_status status;
+    struct aster_error error;
+};
+
+void remote_read_call(const struct remote_read *read, struct aster_call *call)
+{
+    uint64_t id = call->id;
+    uint32_t deadline_ms = call->deadline_ms;
+    *call = read->call;
+    call->id = id;
+    call->deadline_ms = deadline_ms;
+}
+
+void remote_read_restart(struct remote_read *read)
+{
+    while (read->first != NULL) {
+        struct message *next = read->first->next;
+        free(read->first);
+        read->first = next;
+    }
+    read->last = &read->first;
+}
+
+bool remote_read_take(struct remote_read *read, const struct aster_answer *answer, struct aster_bytes payload)
+{
+    struct message *message = malloc(sizeof *message + payload.size);
+    if (message == NULL) {
+        read->no_memory = true;
+        return true;
+    }
+    message->next = NULL;
+    message->size = payload.size;
+    memcpy(message->payload, payload.data, payload.size);
+    *read->last = message;
+    read->last = &message->next;
+    return answer->kind == ASTER_ANSWER_ROWS || !answer->events.more;
+}
+
+void remote_read_end(struct remote_read *read, aster_status status, const struct aster_error *error)
+{
+    pthread_mutex_lock(&read->mutex);
+    read->status = status;
+    if (error != NULL) {
+        read->error = *error;
+    }
+    read->done = true;
+    pthread_cond_signal(&read->done_changed);
+    pthread_mutex_unlock(&read->mutex);
+}
+
+/* Send the call and wait for all of its answer. The deadline of the entry bounds the wait. */
+static aster_status perform(struct remote *remote, struct remote_read *read, struct aster_error *error)
+{
+    struct remote_entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL) {
+        return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for a request to the grantor");
+    }
+    entry->remote = remote;
+    entry->read = read;
+    entry->deadline_ns = aster_add_saturated(aster_clock_now_ns(&remote->clock), READ_TIMEOUT_NS);
+    read->done = read->no_memory = false;
+    remote_read_restart(read);
+    aster_status status = remote_enqueue(remote, entry, error);
+    if (status != ASTER_OK) {
+        free(entry);
+        return status;
+    }
+    pthread_mutex_lock(&read->mutex);
+    while (!read->done) {
+        pthread_cond_wait(&read->done_changed, &read->mutex);
+    }
+    pthread_mutex_unlock(&read->mutex);
+    if (read->status != ASTER_OK && error != NULL) {
+        *error = read->error;
+    }
+    if (read->status == ASTER_OK && read->no_memory) {
+        return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the grantor's answer");
+    }
+    return read->status;
+}
+
+static aster_status read_init(struct remote_read *read, struct aster_scratch *scratch, struct aster_error *error)
+{
+    memset(read, 0, sizeof *read);
+    read->last = &read->first;
+    scratch->data = malloc(ASTER_SCRATCH_SIZE);
+    scratch->size = ASTER_SCRATCH_SIZE;
+    if (scratch->data == NULL) {
+        return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the grantor's answer");
+    }
+    pthread_mutex_init(&read->mutex, NULL);
+    pthread_cond_init(&read->done_changed, NULL);
+    return ASTER_OK;
+}
+
+static void read_fini(struct remote_read *read, struct aster_scratch *scratch)
+{
+    remote_read_restart(read);
+    pthread_cond_destroy(&read->done_changed);
+    pthread_mutex_destroy(&read->mutex);
+    free(scratch->data);
+}
+
+static aster_status decode(const struct message *message, struct aster_scratch *scratch, struct aster_answer *answer,
+                           struct aster_error *error)
+{
+    scratch->used = 0;
+    return aster_answer_decode((struct aster_bytes){message->payload, message->size}, scratch, answer, error);
+}
+
+/* One page. *after is where the next one begins; it borrows from `name`. */
+static aster_status list_page(struct remote *remote, struct remote_read *read, struct aster_scratch *scratch,
+                              aster_visit_row visit, void *user, char name[ASTER_RESOURCE_MAX], bool *more,
+                              struct aster_error *error)
+{
+    struct aster_answer answer;
+    *more = false;
+    aster_status status = perform(remote, read, error);
+    if (status == ASTER_OK) {
+        status = decode(read->first, scratch, &answer, error);
+    }
+    if (status != ASTER_OK) {
+        return status;
+    }
+    if (answer.kind != ASTER_ANSWER_ROWS) {
+        return aster_error_set(error, ASTER_ERR_VERSION, "the grantor answers a listing with something else: update Aster");
+    }
+    for (size_t i = 0; i < answer.rows.count; i++) {
+        if (!visit(&answer.rows.rows[i], user)) {
+            return ASTER_OK;
+        }
+    }
+    *more = answer.rows.more && answer.rows.count > 0;
+    if (*more) {
+        struct aster_bytes last = answer.rows.rows[answer.rows.count - 1].resource;
+        memcpy(name, last.data, last.size);
+        read->call.list.after = (struct aster_bytes){name, last.size};
+    }
+    return ASTER_OK;
+}
+
+aster_status remote_list(void *self, struct aster_bytes prefix, aster_visit_row visit, void *user,
+                         struct aster_error *error)
+{
+    struct remote_read read;
+    struct aster_scratch scratch = {NULL, 0, 0};
+    char name[ASTER_RESOURCE_MAX];
+    bool more = true;
+    aster_status status = read_init(&read, &scratch, error);
+    if (status != ASTER_OK) {
+        return status;
+    }
+    read.call.kind = ASTER_CALL_LIST;
+    read.call.list.prefix = prefix;
+    while (status == ASTER_OK && more) {
+        status = list_page(self, &read, &scratch, visit, user, name, &more, error);
+    }
+    read_fini(&read, &scratch);
+    return status;
+}
+
+static aster_status visit_events(const struct remote_read *read, struct aster_scratch *scratch, aster_visit_event visit,
+                                 void *user, struct aster_error *error)
+{
+    for (const struct message *message = read->first; message != NULL; message = message->next) {
+        struct aster_answer answer;
+        aster_status status = decode(message, scratch, &answer, error);
+        if (status != ASTER_OK) {
+            return status;
+        }
+        if (answer.kind != ASTER_ANSWER_EVENTS) {
+            return aster_error_set(error, ASTER_ERR_VERSION,
+                                   "the grantor answers a history with something else: update Aster");
+        }
+        for (size_t i = 0; i < answer.events.count; i++) {
+            if (!visit(&answer.events.events[i], user)) {
+                return ASTER_OK;
+            }
+        }
+    }
+    return ASTER_OK;
+}
+
+aster_status remote_history(void *self, const struct aster_history_query *query, aster_visit_event visit, void *user,
+                            struct aster_error *error)
+{
+    struct remote_read read;
+    struct aster_scratch scratch = {NULL, 0, 0};
+    aster_status status = read_init(&read, &scratch, error);
+    if (status != ASTER_OK) {
+        return status;
+    }
+    read.call.kind = ASTER_CALL_HISTORY;
+    read.call.events.resource = query->resource;
+    read.call.events.after_revision = query->after_revision;
+    read.call.events.limit = query->limit < UINT32_MAX ? (uint32_t)query->limit : UINT32_MAX;
+    status = perform(self, &read, error);
+    if (status == ASTER_OK) {
+        status = visit_events(&read, &scratch, visit, user, error);
+    }
+    read_fini(&read, &scratch);
+    return status;
+}
