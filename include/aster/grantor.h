@@ -22,6 +22,15 @@ ASTER_BEGIN_DECLS
 
 #define ASTER_GRANTOR_ADDRESSES_MAX 16
 
+/* What the connection goes through. */
+enum aster_grantor_event {
+    ASTER_GRANTOR_CONNECTED = 1,   /* over QUIC */
+    ASTER_GRANTOR_FELL_BACK = 2,   /* connected over TCP, because QUIC was not answered: is UDP dropped? */
+    ASTER_GRANTOR_LOST = 3,        /* it is made again when the next request needs it */
+    ASTER_GRANTOR_UNREACHABLE = 4, /* every way failed; tried again after a pause while requests wait */
+    ASTER_GRANTOR_NOT_UNDERSTOOD = 5
+};
+
 struct aster_grantor_options {
     size_t struct_size;
     /* Where: "[IDENTITY@]HOST:PORT", several of them with commas. All are tried in turn, so all must lead to the same
@@ -38,12 +47,13 @@ struct aster_grantor_options {
     size_t queue_max;           /* unanswered requests; more are refused with ASTER_ERR_LIMIT */
     int64_t fallback_delay_ms;  /* how long one way (address, QUIC or TCP) is tried before the next joins in */
     int64_t connect_timeout_ms; /* how long one way is tried at all */
-    int64_t idle_timeout_ms;    /* silence after which a connection is taken for dead and made again */
+    int64_t idle_timeout_ms;    /* silence after which a connection is taken for dead and made again; keep it below the
+                                   shortest ttl, or a lease is lost with a dead connection */
     bool without_tcp;           /* never fall back */
     const struct aster_clock *clock; /* judges deadlines; NULL = the system clock */
     /* One line when a connection is made, lost or not to be had. Called on the serializer's thread; must not block or call
      * the serializer. NULL = nobody listens. */
-    void (*log)(const char *line, void *user);
+    void (*log)(enum aster_grantor_event event, const char *line, void *user);
     void *log_user;
 };
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cli/grantor/grantor.h"
+#include "cli/store.h"
 #include "platform/host.h"
 
 static bool epoch_of_text(const char *text, int64_t *epoch)
@@ -89,12 +91,13 @@ int aster_resource_resolve(const struct aster_cli *cli, const char *named, struc
     return aster_resource_check(*resource, &error) == ASTER_OK ? ASTER_EXIT_OK : aster_cli_fail(cli, &error);
 }
 
-aster_status aster_holder_resolve(const char *holder, char storage[ASTER_HOLDER_SIZE], struct aster_bytes *identity,
-                                  struct aster_error *error)
+aster_status aster_holder_resolve(const struct aster_cli *cli, const char *holder, char storage[ASTER_HOLDER_SIZE],
+                                  struct aster_bytes *identity, struct aster_error *error)
 {
     _Static_assert(ASTER_HOLDER_SIZE == ASTER_PROCESS_IDENTITY_SIZE, "an identity must fit");
     if (holder == NULL) {
-        aster_status status = aster_host_process_identity(storage, error);
+        aster_status status = aster_store_is_grantor(cli->store) ? aster_cli_grantor_identity(cli->node, storage, error)
+                                                                 : aster_host_process_identity(storage, error);
         if (status != ASTER_OK) {
             return status;
         }

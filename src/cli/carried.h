@@ -49,9 +49,10 @@ int aster_carried_resolve(const struct aster_cli *cli, const char *resource,
 /* The resource named, or else ASTER_RESOURCE. Returns an exit status, having said on stderr what is wrong with it. */
 int aster_resource_resolve(const struct aster_cli *cli, const char *named, struct aster_bytes *resource);
 
-/* The holder for an acquire: the given one, or an identity that no other process has, written to `storage`. */
+/* The holder for an acquire: the given one; else, at a grantor, the node's own identity, elsewhere one that no other
+ * process has, written to `storage`. */
 #define ASTER_HOLDER_SIZE 257
-aster_status aster_holder_resolve(const char *holder, char storage[ASTER_HOLDER_SIZE], struct aster_bytes *identity,
-                                  struct aster_error *error);
+aster_status aster_holder_resolve(const struct aster_cli *cli, const char *holder, char storage[ASTER_HOLDER_SIZE],
+                                  struct aster_bytes *identity, struct aster_error *error);
 
 #endif

@@ -111,7 +111,7 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     struct aster_serializer *serializer = NULL;
     struct aster_reply reply = ASTER_REPLY_INIT;
     struct aster_error error = ASTER_ERROR_INIT;
-    if (aster_holder_resolve(arguments->holder, storage, &holder, &error) != ASTER_OK ||
+    if (aster_holder_resolve(cli, arguments->holder, storage, &holder, &error) != ASTER_OK ||
         aster_resource_check(resource, &error) != ASTER_OK ||
         aster_identity_check(holder, "holder", &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);

@@ -173,6 +173,18 @@ static void check_guards(struct doctor *doctor, const char *path)
     json_decref(found.json);
 }
 
+static void check_grantor(struct doctor *doctor, const struct aster_cli *cli, const struct aster_store_name *name)
+{
+    struct aster_serializer *serializer = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (aster_store_open_quietly(cli->store, cli->node, ASTER_STORE_MUST_EXIST, NULL, &serializer, &error) != ASTER_OK) {
+        report(doctor, LEVEL_FAIL, "store", "%s", error.message);
+        return;
+    }
+    check_rows(doctor, serializer, name->text);
+    aster_serializer_destroy(serializer);
+}
+
 static void check_store(struct doctor *doctor, const struct aster_cli *cli)
 {
     struct aster_store_name name;
@@ -185,13 +197,17 @@ static void check_store(struct doctor *doctor, const struct aster_cli *cli)
         report(doctor, LEVEL_WARN, "store", "mem: excludes nobody outside one process; use sqlite:PATH");
         return;
     }
+    if (name.kind == ASTER_STORE_GRANTOR) {
+        check_grantor(doctor, cli, &name);
+        return;
+    }
     if (access(name.path, F_OK) != 0 && errno == ENOENT) {
         check_place(doctor, &name);
         return;
     }
     check_file(doctor, name.path);
     struct aster_serializer *serializer = NULL;
-    if (aster_store_open_quietly(cli->store, ASTER_STORE_MUST_EXIST, NULL, &serializer, &error) != ASTER_OK) {
+    if (aster_store_open_quietly(cli->store, cli->node, ASTER_STORE_MUST_EXIST, NULL, &serializer, &error) != ASTER_OK) {
         report(doctor, LEVEL_FAIL, "store", "%s", error.message);
         return;
     }

@@ -46,7 +46,7 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     struct aster_error error = ASTER_ERROR_INIT;
     operation.kind = ASTER_OP_FORGET;
     operation.resource = aster_text(argv[0]);
-    if (aster_holder_resolve(arguments->authority, storage, &operation.caller, &error) != ASTER_OK ||
+    if (aster_holder_resolve(cli, arguments->authority, storage, &operation.caller, &error) != ASTER_OK ||
         aster_resource_check(operation.resource, &error) != ASTER_OK ||
         aster_identity_check(operation.caller, "authority", &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);

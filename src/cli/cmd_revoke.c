@@ -65,7 +65,7 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     struct aster_bytes resource = aster_text(argv[0]);
     struct aster_bytes authority;
     struct aster_error error = ASTER_ERROR_INIT;
-    if (aster_holder_resolve(arguments->authority, storage, &authority, &error) != ASTER_OK ||
+    if (aster_holder_resolve(cli, arguments->authority, storage, &authority, &error) != ASTER_OK ||
         aster_resource_check(resource, &error) != ASTER_OK ||
         aster_identity_check(authority, "authority", &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);

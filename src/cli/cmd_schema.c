@@ -59,13 +59,24 @@ static int report(const struct aster_cli *cli, const struct aster_store_name *na
     return code != ASTER_EXIT_OK ? code : report.broken == 0 ? ASTER_EXIT_OK : ASTER_EXIT_FAILED;
 }
 
+static int check_is_file(const struct aster_cli *cli)
+{
+    if (aster_store_is_grantor(cli->store)) {
+        return aster_cli_usage(cli, "the store is a grantor, which has no tables of yours: use --store sqlite:PATH");
+    }
+    return ASTER_EXIT_OK;
+}
+
 /* Opening the store makes its tables. */
 static int apply(const struct aster_cli *cli, const struct aster_schema_target *target, const char *triggers)
 {
     struct aster_store_name name;
     struct aster_serializer *serializer = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
-    int code = aster_store_open(cli, ASTER_STORE_CREATE, &name, &serializer);
+    int code = check_is_file(cli);
+    if (code == ASTER_EXIT_OK) {
+        code = aster_store_open(cli, ASTER_STORE_CREATE, &name, &serializer);
+    }
     if (code != ASTER_EXIT_OK) {
         return code;
     }
@@ -81,7 +92,10 @@ static int verify(const struct aster_cli *cli, const struct aster_schema_target 
 {
     struct aster_store_name name;
     struct aster_serializer *serializer = NULL;
-    int code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, &name, &serializer);
+    int code = check_is_file(cli);
+    if (code == ASTER_EXIT_OK) {
+        code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, &name, &serializer);
+    }
     if (code != ASTER_EXIT_OK) {
         return code;
     }

@@ -16,6 +16,7 @@
 struct aster_cli {
     const char *command; /* its name, for messages */
     const char *store;   /* --store, or ASTER_STORE, or NULL for the default */
+    const char *node;    /* --node, or NULL; see cli/grantor/grantor.h */
     bool json;
     bool help;
 };

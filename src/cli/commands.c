@@ -9,7 +9,7 @@
 extern const struct aster_command aster_command_run, aster_command_acquire, aster_command_renew, aster_command_release,
     aster_command_revoke, aster_command_forget, aster_command_inspect, aster_command_list, aster_command_watch,
     aster_command_history, aster_command_check, aster_command_put, aster_command_get, aster_command_plan,
-    aster_command_demo, aster_command_bench, aster_command_doctor, aster_command_schema, aster_command_version,
+    aster_command_demo, aster_command_bench, aster_command_doctor, aster_command_node, aster_command_schema, aster_command_version,
     aster_command_completion, aster_command_help;
 
 const struct aster_command *const aster_commands[] = {
@@ -20,7 +20,7 @@ const struct aster_command *const aster_commands[] = {
     &aster_command_release, &aster_command_revoke,
     &aster_command_forget,  &aster_command_check,
     &aster_command_put,     &aster_command_get,
-    &aster_command_schema,  &aster_command_demo,
+    &aster_command_node,    &aster_command_schema,  &aster_command_demo,
     &aster_command_bench,   &aster_command_doctor,
     &aster_command_version, &aster_command_completion,
     &aster_command_help,    NULL,
@@ -28,8 +28,10 @@ const struct aster_command *const aster_commands[] = {
 
 const struct aster_option aster_common_options[] = {
     {"store", 0, ASTER_OPTION_TEXT, "STORE",
-     "where leases live: sqlite:PATH (default: ASTER_STORE, else a file of yours)", offsetof(struct aster_cli, store),
+     "where leases live: sqlite:PATH or aster://ID@HOST:PORT (default: ASTER_STORE, else a file of yours)", offsetof(struct aster_cli, store),
      NULL},
+    {"node", 0, ASTER_OPTION_TEXT, "DIR", "whose key speaks to a grantor (default: ASTER_NODE, else ~/.config/aster/node)",
+     offsetof(struct aster_cli, node), NULL},
     {"json", 0, ASTER_OPTION_FLAG, NULL, "print JSON", offsetof(struct aster_cli, json), NULL},
     {"help", 'h', ASTER_OPTION_FLAG, NULL, "print this help", offsetof(struct aster_cli, help), NULL},
     ASTER_OPTION_END,

@@ -8,6 +8,7 @@
 
 #include "aster/sqlite.h"
 #include "base/error.h"
+#include "cli/grantor/grantor.h"
 
 static bool begins(const char *text, const char *prefix)
 {
@@ -67,6 +68,22 @@ static aster_status set_default(struct aster_store_name *name, struct aster_erro
     return set_path(name, path, error);
 }
 
+bool aster_store_is_grantor(const char *store)
+{
+    return store != NULL && begins(store, ASTER_GRANTOR_SCHEME);
+}
+
+static aster_status set_grantor(struct aster_store_name *name, const char *store, struct aster_error *error)
+{
+    int length = snprintf(name->text, sizeof name->text, "%s", store);
+    if (length < 0 || (size_t)length >= sizeof name->text) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "the store names more than %zu bytes of addresses",
+                               sizeof name->text - 1);
+    }
+    name->kind = ASTER_STORE_GRANTOR;
+    return ASTER_OK;
+}
+
 aster_status aster_store_resolve(const char *store, struct aster_store_name *name, struct aster_error *error)
 {
     memset(name, 0, sizeof *name);
@@ -81,7 +98,10 @@ aster_status aster_store_resolve(const char *store, struct aster_store_name *nam
     if (begins(store, "sqlite:")) {
         return set_path(name, store + strlen("sqlite:"), error);
     }
-    if (begins(store, "postgresql:") || begins(store, "postgres:") || begins(store, "aster:")) {
+    if (aster_store_is_grantor(store)) {
+        return set_grantor(name, store, error);
+    }
+    if (begins(store, "postgresql:") || begins(store, "postgres:")) {
         return aster_error_set(error, ASTER_ERR_UNSUPPORTED,
                                "stores of the kind \"%.*s:\" are not in this build: use sqlite:PATH",
                                (int)strcspn(store, ":"), store);
@@ -131,7 +151,8 @@ static aster_status open_sqlite(const struct aster_store_name *name, enum aster_
     return aster_sqlite_open(name->path, &options, serializer, error);
 }
 
-aster_status aster_store_open_quietly(const char *store, enum aster_store_mode mode, struct aster_store_name *name,
+aster_status aster_store_open_quietly(const char *store, const char *node, enum aster_store_mode mode,
+                                      struct aster_store_name *name,
                                       struct aster_serializer **serializer, struct aster_error *error)
 {
     struct aster_store_name local;
@@ -141,6 +162,9 @@ aster_status aster_store_open_quietly(const char *store, enum aster_store_mode m
         status = aster_error_set(error, ASTER_ERR_INVALID,
                                  "mem: is private to one process, so it would exclude nobody: use --store sqlite:PATH");
     }
+    if (status == ASTER_OK && name->kind == ASTER_STORE_GRANTOR) {
+        return aster_cli_grantor_open(name->text, node, serializer, error);
+    }
     return status == ASTER_OK ? open_sqlite(name, mode, serializer, error) : status;
 }
 
@@ -148,7 +172,7 @@ int aster_store_open(const struct aster_cli *cli, enum aster_store_mode mode, st
                      struct aster_serializer **serializer)
 {
     struct aster_error error = ASTER_ERROR_INIT;
-    if (aster_store_open_quietly(cli->store, mode, name, serializer, &error) == ASTER_OK) {
+    if (aster_store_open_quietly(cli->store, cli->node, mode, name, serializer, &error) == ASTER_OK) {
         return ASTER_EXIT_OK;
     }
     int code = aster_cli_fail(cli, &error);

@@ -435,8 +435,9 @@ void remote_grantor_stop(struct remote_grantor *grantor)
     grantor->quic = grantor->tcp = NULL;
 }
 
-static void log_line(const char *line, void *user)
+static void log_line(enum aster_grantor_event event, const char *line, void *user)
 {
+    (void)event;
     struct remote_client *client = user;
     pthread_mutex_lock(&client->lock);
     size_t used = strlen(client->log);

@@ -253,7 +253,7 @@ static int run_command(const struct aster_cli *cli, const void *user, int argc, 
     }
     run.command = argv + 2;
     if (aster_resource_check(run.resource, &error) != ASTER_OK ||
-        aster_holder_resolve(run.options->holder, holder, &run.holder, &error) != ASTER_OK ||
+        aster_holder_resolve(cli, run.options->holder, holder, &run.holder, &error) != ASTER_OK ||
         aster_identity_check(run.holder, "holder", &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }

@@ -144,7 +144,7 @@ void remote_frame(struct remote *remote, struct aster_bytes payload)
         pthread_mutex_unlock(&remote->lock);
     }
     if (!believed) {
-        remote_log(remote, "the grantor's answer is not understood: %s",
+        remote_log(remote, ASTER_GRANTOR_NOT_UNDERSTOOD, "the grantor's answer is not understood: %s",
                    status != ASTER_OK ? error.message : "it does not fit the request");
         aster_link_close(remote_link(remote), "not understood");
         return;

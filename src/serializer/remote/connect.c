@@ -42,7 +42,7 @@ static int64_t now_of(const struct remote *remote)
     return aster_loop_now_ns(remote->loop);
 }
 
-void remote_log(const struct remote *remote, const char *format, ...)
+void remote_log(const struct remote *remote, enum aster_grantor_event event, const char *format, ...)
 {
     char line[LINE_MAX_BYTES];
     va_list arguments;
@@ -52,7 +52,7 @@ void remote_log(const struct remote *remote, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    remote->options.log(line, remote->options.log_user);
+    remote->options.log(event, line, remote->options.log_user);
 }
 
 static const char *way_name(const struct remote *remote, size_t way)
@@ -122,7 +122,7 @@ static void round_failed(struct remote *remote)
     remote->trying = false;
     remote->first_way = 0;
     aster_timers_unset(timers_of(remote), &remote->stagger);
-    remote_log(remote, "no grantor can be reached: %s", remote->trouble);
+    remote_log(remote, ASTER_GRANTOR_UNREACHABLE, "no grantor can be reached: %s", remote->trouble);
     wait_to_retry(remote);
     if (remote->ways_refused >= remote->addresses.count) {
         end_refused(remote);
@@ -229,10 +229,11 @@ static void accepted(struct remote *remote)
     char server[ASTER_PRINTABLE_MAX];
     size_t way = remote->current->way;
     aster_timers_unset(timers_of(remote), &remote->stagger);
-    remote_log(remote, "connected to %s over %s, grantor %.64s%s",
+    bool is_quic = way % transports(remote) == 0;
+    remote_log(remote, is_quic ? ASTER_GRANTOR_CONNECTED : ASTER_GRANTOR_FELL_BACK, "connected to %s over %s, grantor %.64s%s",
                aster_address_text(aster_link_remote(remote_link(remote)), text), way_name(remote, way),
                aster_printable(aster_link_identity(remote_link(remote)), server),
-               way % transports(remote) == 0 ? "" : ": QUIC was not answered there, is UDP dropped?");
+               is_quic ? "" : ": QUIC was not answered there, is UDP dropped?");
     remote->trying = false;
     remote->blocked = false;
     remote->connected_ns = now_of(remote);
@@ -301,7 +302,7 @@ static void lost(struct remote *remote, enum aster_link_end end, const struct as
         remote_wake_locked(remote); /* nothing is sent any more: they end there */
     }
     pthread_mutex_unlock(&remote->lock);
-    remote_log(remote, "connection lost: %s: %s", aster_link_end_name(end), error->message);
+    remote_log(remote, ASTER_GRANTOR_LOST, "connection lost: %s: %s", aster_link_end_name(end), error->message);
     if (now_of(remote) - remote->connected_ns >= SHORT_LIVED_NS) {
         remote->backoff_ns = 0;
     }

@@ -98,8 +98,8 @@ static aster_status describe(const struct remote_entry *entry, const char *troub
         break;
     }
     if (trouble != NULL) {
-        return aster_error_set(error, ASTER_ERR_UNREACHABLE, "%s: no grantor can be reached: %.380s; nothing was applied",
-                               verb(entry), trouble);
+        return aster_error_set(error, ASTER_ERR_UNREACHABLE, "no grantor can be reached: %.380s; nothing was applied",
+                               trouble);
     }
     return aster_error_set(error, ASTER_ERR_TIMEOUT,
                            "%s: the grantor did not answer before the deadline; nothing was applied", verb(entry));

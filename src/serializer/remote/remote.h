@@ -155,11 +155,11 @@ bool remote_send_call(struct remote *remote, const struct aster_call *call, aste
 void remote_connect(struct remote *remote); /* no effect when connected or trying */
 struct aster_link *remote_link(struct remote *remote);
 void remote_disconnect(struct remote *remote, const char *reason);
-void remote_connection_fini(struct remote *remote);
 bool remote_admit(struct aster_bytes identity, void *user);
 extern const struct aster_link_handler remote_link_handler;
 void remote_timers_init(struct remote *remote);
-void remote_log(const struct remote *remote, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void remote_log(const struct remote *remote, enum aster_grantor_event event, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* answer.c, the loop's thread */
 void remote_frame(struct remote *remote, struct aster_bytes payload);
