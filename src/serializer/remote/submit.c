@@ -134,6 +134,10 @@ void remote_submit(void *self, struct aster_request *request)
     struct remote_entry *entry = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
     aster_status status = check(remote, &request->operation, &error);
+    if (status == ASTER_OK && request->deadline_ns != 0 && request->deadline_ns <= aster_clock_now_ns(&remote->clock)) {
+        status = aster_error_set(&error, ASTER_ERR_TIMEOUT, "the deadline of %s had passed before it was submitted",
+                                 aster_operation_name(request->operation.kind));
+    }
     if (status == ASTER_OK) {
         status = make_entry(remote, request, &entry, &error);
     }
