@@ -395,19 +395,20 @@ void remote_grantor_fini(struct remote_grantor *grantor)
     remote_remove_node(grantor->directory);
 }
 
-static void serve(struct aster_transport *transport, struct aster_address *address)
+static bool serve(struct aster_transport *transport, struct aster_address *address, struct aster_error *error)
 {
-    struct aster_error error = ASTER_ERROR_INIT;
     struct aster_address bound;
-    if (aster_transport_listen(transport, address, &bound, &error) != ASTER_OK) {
-        fail_msg("%s", error.message);
+    if (aster_transport_listen(transport, address, &bound, error) != ASTER_OK) {
+        return false;
     }
     *address = bound;
+    return true;
 }
 
-void remote_grantor_start(struct remote_grantor *grantor, unsigned carriers, uint16_t port)
+static bool try_start(struct remote_grantor *grantor, unsigned carriers, uint16_t port, struct aster_error *failure)
 {
     struct aster_error error = ASTER_ERROR_INIT;
+    bool serves = true;
     struct aster_transport_options options = ASTER_TRANSPORT_OPTIONS_INIT;
     assert_int_equal(aster_credentials_load_node(grantor->directory, &options.credentials, &error), ASTER_OK);
     assert_int_equal(aster_node_secret(grantor->directory, options.secret, &error), ASTER_OK);
@@ -419,13 +420,27 @@ void remote_grantor_start(struct remote_grantor *grantor, unsigned carriers, uin
     grantor->bound = loopback_address(port);
     if ((carriers & REMOTE_QUIC) != 0) {
         assert_int_equal(aster_quic_transport_create(&options, &grantor->quic, &error), ASTER_OK);
-        serve(grantor->quic, &grantor->bound);
+        serves = serve(grantor->quic, &grantor->bound, failure);
     }
     if ((carriers & REMOTE_TCP) != 0) {
         assert_int_equal(aster_tcp_transport_create(&options, &grantor->tcp, &error), ASTER_OK);
-        serve(grantor->tcp, &grantor->bound);
+        serves = serves && serve(grantor->tcp, &grantor->bound, failure);
     }
     aster_credentials_unref(options.credentials);
+    return serves;
+}
+
+void remote_grantor_start(struct remote_grantor *grantor, unsigned carriers, uint16_t port)
+{
+    struct aster_error error = ASTER_ERROR_INIT;
+    /* The number that is free for one transport may be taken for the other. */
+    unsigned tries = port == 0 ? 50 : 1;
+    while (!try_start(grantor, carriers, port, &error)) {
+        remote_grantor_stop(grantor);
+        if (--tries == 0) {
+            fail_msg("%s", error.message);
+        }
+    }
 }
 
 void remote_grantor_stop(struct remote_grantor *grantor)
