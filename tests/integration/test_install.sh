@@ -65,9 +65,16 @@ same_symbols() { # same_symbols LIBRARY HEADER...
     diff <(declared "$@") <(exported "$library") >"$work/symbols" ||
         { cat "$work/symbols"; fail "$library exports something else than its headers (< declared, > exported)"; }
 }
-mapfile -t core_headers < <(find "$prefix/include/aster" -name '*.h' ! -name sqlite.h ! -name conformance.h)
+mapfile -t core_headers < <(find "$prefix/include/aster" -name '*.h' ! -name sqlite.h ! -name grantor.h ! -name conformance.h)
 same_symbols "$prefix/lib/libaster.so" "${core_headers[@]}"
 same_symbols "$prefix/lib/libaster-sqlite.so" "$prefix/include/aster/sqlite.h"
+if [ -e "$prefix/lib/pkgconfig/libaster-grantor.pc" ]; then
+    same_symbols "$prefix/lib/libaster-grantor.so" "$prefix/include/aster/grantor.h"
+    # shellcheck disable=SC2046
+    gcc -std=c11 -Wall -Wextra -Werror "$user/grantor.c" -o "$work/grantor" $(pkg-config --cflags --libs libaster-grantor)
+    expect INVALID "$work/grantor"
+    expect INVALID "$work/project/grantor"
+fi
 
 [ "$("$ASTER_SOURCE/scripts/install" --help 2>&1)" = "install: usage: scripts/install [PREFIX]" ] ||
     fail "scripts/install takes an option for a prefix"
