@@ -1,16 +1,16 @@
-/* The remote serializer (library aster-grantor): leases of a grantor, a server that many machines reach. The handle, the
- * blocking calls and everything else over a serializer work unchanged.
+/* The remote serializer (library aster-grantor): leases of a grantor, a server that many machines reach. The handle,
+ * the blocking calls and everything else over a serializer work unchanged.
  *
- * One thread and one connection per serializer, made when the first request needs it: QUIC, and TLS 1.3 over TCP where UDP
- * is dropped. Both sides prove who they are in the handshake, and the grantor takes that identity, and nothing else, for
- * the caller of every operation.
+ * One thread and one connection per serializer, made when the first request needs it: QUIC, and TLS 1.3 over TCP where
+ * UDP is dropped. Both sides prove who they are in the handshake, and the grantor takes that identity, and nothing
+ * else, for the caller of every operation.
  *
  * A lost connection costs nobody a lease: what was in flight is repeated under the same request id on the next
  * connection, for as long as its deadline allows. The answers then mean:
  *   ASTER_ERR_UNREACHABLE    never left this machine, or the grantor is going down: nothing was applied
  *   ASTER_ERR_TIMEOUT        the grantor had it and did not order it in time: nothing was applied
- *   ASTER_ERR_INDETERMINATE  was sent and never answered: it may or may not have been applied; repeat it under the same id
- * There is no fenced write here (ASTER_ERR_UNSUPPORTED): keep the data in the fenced value (aster_put()), or let the
+ *   ASTER_ERR_INDETERMINATE  was sent and never answered: it may or may not have been applied; repeat it under the same
+ * id There is no fenced write here (ASTER_ERR_UNSUPPORTED): keep the data in the fenced value (aster_put()), or let the
  * resource check the fence. */
 #ifndef ASTER_GRANTOR_H
 #define ASTER_GRANTOR_H
@@ -38,8 +38,8 @@ struct aster_grantor_options {
     const char *addresses;
     /* Whom to expect there; NULL = whoever a configured root vouches for, which only CA mode allows. */
     const char *server;
-    /* Who we are. Key mode: the directory of the node's files (`aster node new`). CA mode: node NULL, and PEM files; the
-     * key must be readable by its owner only. */
+    /* Who we are. Key mode: the directory of the node's files (`aster node new`). CA mode: node NULL, and PEM files;
+     * the key must be readable by its owner only. */
     const char *node;
     const char *key;
     const char *certificate;
@@ -51,8 +51,8 @@ struct aster_grantor_options {
                                    shortest ttl, or a lease is lost with a dead connection */
     bool without_tcp;           /* never fall back */
     const struct aster_clock *clock; /* judges deadlines; NULL = the system clock */
-    /* One line when a connection is made, lost or not to be had. Called on the serializer's thread; must not block or call
-     * the serializer. NULL = nobody listens. */
+    /* One line when a connection is made, lost or not to be had. Called on the serializer's thread; must not block or
+     * call the serializer. NULL = nobody listens. */
     void (*log)(enum aster_grantor_event event, const char *line, void *user);
     void *log_user;
 };
@@ -70,9 +70,9 @@ struct aster_grantor_options {
 ASTER_API aster_status aster_grantor_open(const struct aster_grantor_options *options,
                                           struct aster_serializer **serializer, struct aster_error *error);
 
-/* Our own identity, which is the holder, candidate, writer and authority of every operation: another one is refused with
- * ASTER_ERR_INVALID before it is sent. Only inspect may leave the caller empty. Lives as long as the serializer; empty for
- * a serializer of another kind. Thread-safe. */
+/* Our own identity, which is the holder, candidate, writer and authority of every operation: another one is refused
+ * with ASTER_ERR_INVALID before it is sent. Only inspect may leave the caller empty. Lives as long as the serializer;
+ * empty for a serializer of another kind. Thread-safe. */
 ASTER_API struct aster_bytes aster_grantor_identity(struct aster_serializer *serializer);
 
 ASTER_END_DECLS

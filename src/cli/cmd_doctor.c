@@ -177,7 +177,8 @@ static void check_grantor(struct doctor *doctor, const struct aster_cli *cli, co
 {
     struct aster_serializer *serializer = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
-    if (aster_store_open_quietly(cli->store, cli->node, ASTER_STORE_MUST_EXIST, NULL, &serializer, &error) != ASTER_OK) {
+    if (aster_store_open_quietly(cli->store, cli->node, ASTER_STORE_MUST_EXIST, NULL, &serializer, &error) !=
+        ASTER_OK) {
         report(doctor, LEVEL_FAIL, "store", "%s", error.message);
         return;
     }
@@ -207,7 +208,8 @@ static void check_store(struct doctor *doctor, const struct aster_cli *cli)
     }
     check_file(doctor, name.path);
     struct aster_serializer *serializer = NULL;
-    if (aster_store_open_quietly(cli->store, cli->node, ASTER_STORE_MUST_EXIST, NULL, &serializer, &error) != ASTER_OK) {
+    if (aster_store_open_quietly(cli->store, cli->node, ASTER_STORE_MUST_EXIST, NULL, &serializer, &error) !=
+        ASTER_OK) {
         report(doctor, LEVEL_FAIL, "store", "%s", error.message);
         return;
     }

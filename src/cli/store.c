@@ -152,8 +152,8 @@ static aster_status open_sqlite(const struct aster_store_name *name, enum aster_
 }
 
 aster_status aster_store_open_quietly(const char *store, const char *node, enum aster_store_mode mode,
-                                      struct aster_store_name *name,
-                                      struct aster_serializer **serializer, struct aster_error *error)
+                                      struct aster_store_name *name, struct aster_serializer **serializer,
+                                      struct aster_error *error)
 {
     struct aster_store_name local;
     name = name != NULL ? name : &local;

@@ -36,7 +36,8 @@ int aster_store_open(const struct aster_cli *cli, enum aster_store_mode mode, st
                      struct aster_serializer **serializer);
 
 /* The same without a word on stderr. `node` as in struct aster_cli, for a grantor. */
-aster_status aster_store_open_quietly(const char *store, const char *node, enum aster_store_mode mode, struct aster_store_name *name,
-                                      struct aster_serializer **serializer, struct aster_error *error);
+aster_status aster_store_open_quietly(const char *store, const char *node, enum aster_store_mode mode,
+                                      struct aster_store_name *name, struct aster_serializer **serializer,
+                                      struct aster_error *error);
 
 #endif

@@ -35,7 +35,8 @@ static void open_client(struct remote_client *client)
 static void start_server(void)
 {
     char text[512];
-    snprintf(text, sizeof text, "node \"%s\" { name = \"a\" }\nnode \"%s\" { name = \"b\" roles = {\"operator\"} }\n", a.id, b.id);
+    snprintf(text, sizeof text, "node \"%s\" { name = \"a\" }\nnode \"%s\" { name = \"b\" roles = {\"operator\"} }\n",
+             a.id, b.id);
     grantor_process_configure(&server, text);
     grantor_process_start(&server);
 }
@@ -182,8 +183,8 @@ static void commands_run_against_it(void **state)
     char output[256] = "";
     setenv("ASTER_NODE", a.directory, 1);
     snprintf(line, sizeof line,
-             "$ASTER_BIN run nightly --store aster://%s@127.0.0.1:%u -- sh -c 'echo $ASTER_EPOCH $ASTER_HOLDER'", server_id,
-             server.quic);
+             "$ASTER_BIN run nightly --store aster://%s@127.0.0.1:%u -- sh -c 'echo $ASTER_EPOCH $ASTER_HOLDER'",
+             server_id, server.quic);
     FILE *pipe = popen(line, "r");
     assert_non_null(pipe);
     assert_non_null(fgets(output, sizeof output, pipe));
@@ -197,8 +198,10 @@ static void commands_run_against_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(only_an_operator_revokes_and_the_holder_learns_it), TEST(leases_survive_that_the_server_is_killed),
-        TEST(a_waiter_takes_over_from_one_that_is_gone),         TEST(reads_and_the_fenced_value_work),
+        TEST(only_an_operator_revokes_and_the_holder_learns_it),
+        TEST(leases_survive_that_the_server_is_killed),
+        TEST(a_waiter_takes_over_from_one_that_is_gone),
+        TEST(reads_and_the_fenced_value_work),
         TEST(commands_run_against_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,8 +130,8 @@ static void leases_survive_a_restart_of_the_server(void **state)
     open_client();
     options.ttl_ms = 3000;
     options.renew_interval_ms = 100;
-    assert_int_equal(aster_lease_acquire(client.serializer, aster_text("catalog"), aster_text(client.id), &options, &lease,
-                                         NULL, &error),
+    assert_int_equal(aster_lease_acquire(client.serializer, aster_text("catalog"), aster_text(client.id), &options,
+                                         &lease, NULL, &error),
                      ASTER_OK);
     uint16_t port = aster_address_port(&grantor.bound);
     remote_grantor_stop(&grantor);
@@ -161,9 +161,9 @@ static void a_wait_goes_on_after_a_restart(void **state)
     others.idle_timeout_ms = 600;
     remote_client_open(&other, &others);
     options.wait_ms = 20000;
-    assert_int_equal(aster_lease_start(other.serializer, aster_text("catalog"), aster_text(other.id), &options, &waiting,
-                                       &error),
-                     ASTER_OK);
+    assert_int_equal(
+        aster_lease_start(other.serializer, aster_text("catalog"), aster_text(other.id), &options, &waiting, &error),
+        ASTER_OK);
     unsigned before = atomic_load(&grantor.requests);
     while (atomic_load(&grantor.requests) < 2) {
         usleep(1000);
@@ -218,8 +218,8 @@ static void in_the_dark_a_lease_is_lost_at_its_limit_and_everything_closes_soon(
     struct aster_lease_report report;
     open_client_through_relay();
     options.ttl_ms = 1000;
-    assert_int_equal(aster_lease_acquire(client.serializer, aster_text("catalog"), aster_text(client.id), &options, &lease,
-                                         NULL, &error),
+    assert_int_equal(aster_lease_acquire(client.serializer, aster_text("catalog"), aster_text(client.id), &options,
+                                         &lease, NULL, &error),
                      ASTER_OK);
     atomic_store(&relay.dark, true);
     while (aster_lease_fence(lease) != NULL) {
@@ -257,9 +257,9 @@ static void a_server_that_never_answers_bounds_cancel_and_close(void **state)
     struct aster_lease_options options = ASTER_LEASE_OPTIONS_INIT;
     struct aster_lease *waiting = NULL;
     options.wait_ms = 60000;
-    assert_int_equal(aster_lease_start(client.serializer, aster_text("other"), aster_text(client.id), &options, &waiting,
-                                       &error),
-                     ASTER_OK);
+    assert_int_equal(
+        aster_lease_start(client.serializer, aster_text("other"), aster_text(client.id), &options, &waiting, &error),
+        ASTER_OK);
     int64_t before = now_ms();
     aster_serializer_destroy(client.serializer);
     client.serializer = NULL;

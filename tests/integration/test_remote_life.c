@@ -197,13 +197,13 @@ static void a_handle_waits_its_turn_at_the_grantor(void **state)
     struct aster_lease_options options = ASTER_LEASE_OPTIONS_INIT;
     struct aster_lease *first = NULL;
     struct aster_lease *second = NULL;
-    assert_int_equal(aster_lease_acquire(a.serializer, aster_text("catalog"), aster_text(a.id), &options, &first, &reply,
-                                         &error),
-                     ASTER_OK);
+    assert_int_equal(
+        aster_lease_acquire(a.serializer, aster_text("catalog"), aster_text(a.id), &options, &first, &reply, &error),
+        ASTER_OK);
     assert_non_null(aster_lease_fence(first));
     options.wait_ms = 10000;
-    assert_int_equal(aster_lease_start(b.serializer, aster_text("catalog"), aster_text(b.id), &options, &second, &error),
-                     ASTER_OK);
+    assert_int_equal(
+        aster_lease_start(b.serializer, aster_text("catalog"), aster_text(b.id), &options, &second, &error), ASTER_OK);
     while (atomic_load(&grantor.requests) < 2) { /* it has arrived */
         usleep(1000);
     }
@@ -225,8 +225,8 @@ static void a_cancelled_wait_ends_and_leaves_the_queue(void **state)
     struct aster_operation operation = op(ASTER_OP_ACQUIRE, "catalog", &a);
     expect_granted(&a, &operation);
     options.wait_ms = 60000;
-    assert_int_equal(aster_lease_start(b.serializer, aster_text("catalog"), aster_text(b.id), &options, &waiting, &error),
-                     ASTER_OK);
+    assert_int_equal(
+        aster_lease_start(b.serializer, aster_text("catalog"), aster_text(b.id), &options, &waiting, &error), ASTER_OK);
     while (atomic_load(&grantor.requests) < 2) {
         usleep(1000);
     }
@@ -251,8 +251,8 @@ static void closing_answers_a_waiter_and_takes_it_out_of_the_queue(void **state)
     struct aster_operation operation = op(ASTER_OP_ACQUIRE, "catalog", &a);
     expect_granted(&a, &operation);
     options.wait_ms = 60000;
-    assert_int_equal(aster_lease_start(b.serializer, aster_text("catalog"), aster_text(b.id), &options, &waiting, &error),
-                     ASTER_OK);
+    assert_int_equal(
+        aster_lease_start(b.serializer, aster_text("catalog"), aster_text(b.id), &options, &waiting, &error), ASTER_OK);
     while (atomic_load(&grantor.requests) < 2) {
         usleep(1000);
     }
@@ -278,8 +278,18 @@ static void a_forked_child_is_told_to_open_its_own(void **state)
     assert_int_equal(waitpid(child, &code, 0), child);
     assert_int_equal(code, 0);
     unsigned links = atomic_load(&grantor.links);
-    expect_granted(&a, &(struct aster_operation){sizeof(struct aster_operation), ASTER_OP_INSPECT, 0,
-                                                 aster_text("catalog"), {NULL, 0}, {0}, 0, 0, 0, 0, {NULL, 0}, {NULL, 0}});
+    expect_granted(&a, &(struct aster_operation){sizeof(struct aster_operation),
+                                                 ASTER_OP_INSPECT,
+                                                 0,
+                                                 aster_text("catalog"),
+                                                 {NULL, 0},
+                                                 {0},
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 {NULL, 0},
+                                                 {NULL, 0}});
     assert_int_equal(atomic_load(&grantor.links), links); /* the parent's connection is as it was */
 }
 
@@ -296,8 +306,9 @@ static void the_queue_is_bounded(void **state)
     struct aster_lease_options waits = ASTER_LEASE_OPTIONS_INIT;
     struct aster_lease *waiting = NULL;
     waits.wait_ms = 60000;
-    assert_int_equal(aster_lease_start(small.serializer, aster_text("catalog"), aster_text(small.id), &waits, &waiting, &error),
-                     ASTER_OK);
+    assert_int_equal(
+        aster_lease_start(small.serializer, aster_text("catalog"), aster_text(small.id), &waits, &waiting, &error),
+        ASTER_OK);
     while (atomic_load(&grantor.requests) < 2) {
         usleep(1000);
     }

@@ -45,9 +45,9 @@ static void a_thousand_leases_are_renewed_in_batches(void **state)
     for (unsigned i = 0; i < LEASES; i++) {
         char name[16];
         snprintf(name, sizeof name, "lease/%u", i);
-        assert_int_equal(aster_lease_start(client.serializer, aster_text(name), aster_text(client.id), &options, &leases[i],
-                                           &error),
-                         ASTER_OK);
+        assert_int_equal(
+            aster_lease_start(client.serializer, aster_text(name), aster_text(client.id), &options, &leases[i], &error),
+            ASTER_OK);
     }
     for (unsigned i = 0; i < LEASES; i++) {
         assert_int_equal(aster_lease_wait_acquired(leases[i], 10000, NULL, &error), ASTER_OK);
@@ -81,9 +81,9 @@ static void a_cancel_that_races_with_the_grant_leaves_nothing_held(void **state)
         struct aster_lease_report report;
         char name[16];
         snprintf(name, sizeof name, "race/%u", i);
-        assert_int_equal(aster_lease_start(client.serializer, aster_text(name), aster_text(client.id), &options, &lease,
-                                           &error),
-                         ASTER_OK);
+        assert_int_equal(
+            aster_lease_start(client.serializer, aster_text(name), aster_text(client.id), &options, &lease, &error),
+            ASTER_OK);
         usleep((unsigned)rand_r(&seed) % 400);
         aster_lease_cancel(lease);
         aster_lease_report_get(lease, &report);

@@ -222,17 +222,17 @@ static aster_status crowd_list(void *self, struct aster_bytes prefix, aster_visi
     return aster_list(observer(self), prefix, visit_row, &visiting, error);
 }
 
-static aster_status crowd_history(void *self, const struct aster_history_query *query, aster_visit_event visit, void *user,
-                                  struct aster_error *error)
+static aster_status crowd_history(void *self, const struct aster_history_query *query, aster_visit_event visit,
+                                  void *user, struct aster_error *error)
 {
     struct visiting visiting = {self, NULL, visit, user};
     return aster_history(observer(self), query, visit_event, &visiting, error);
 }
 
 static const struct aster_serializer_ops crowd_ops = {
-    sizeof crowd_ops, "crowd",     ASTER_SERIALIZER_QUEUES_WAITERS,
-    crowd_submit,     NULL,        crowd_cancel,
-    crowd_close,      crowd_wait,  crowd_destroy,
+    sizeof crowd_ops,    "crowd",    ASTER_SERIALIZER_QUEUES_WAITERS,
+    crowd_submit,        NULL,       crowd_cancel,
+    crowd_close,         crowd_wait, crowd_destroy,
     crowd_mutate_fenced, crowd_list, crowd_history,
 };
 

@@ -1,5 +1,5 @@
-/* One serializer in front of many nodes: whoever a scenario calls "w1" acts through a node of its own at the grantor, and
- * answers speak of "w1" again. So the conformance suite, which knows names only, meets authenticated identities. */
+/* One serializer in front of many nodes: whoever a scenario calls "w1" acts through a node of its own at the grantor,
+ * and answers speak of "w1" again. So the conformance suite, which knows names only, meets authenticated identities. */
 #ifndef SUPPORT_REMOTE_CROWD_H
 #define SUPPORT_REMOTE_CROWD_H
 

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -352,31 +351,13 @@ static bool admit(struct aster_bytes identity, void *user)
     return !atomic_load(&grantor->admit_nobody);
 }
 
-static void make_node(char directory[64], const char *name, char id[ASTER_NODE_ID_SIZE])
-{
-    struct aster_error error = ASTER_ERROR_INIT;
-    strcpy(directory, "/tmp/aster-remote-XXXXXX");
-    assert_non_null(mkdtemp(directory));
-    assert_int_equal(aster_node_create(directory, name, 1, id, &error), ASTER_OK);
-}
-
-void remote_remove_node(const char *directory)
-{
-    struct aster_node_paths paths;
-    assert_int_equal(aster_node_paths(directory, &paths, NULL), ASTER_OK);
-    unlink(paths.key);
-    unlink(paths.certificate);
-    unlink(paths.secret);
-    rmdir(directory);
-}
-
 void remote_grantor_init(struct remote_grantor *grantor, const struct aster_clock *clock)
 {
     struct aster_error error = ASTER_ERROR_INIT;
     struct aster_memory_options options = ASTER_MEMORY_OPTIONS_INIT;
     memset(grantor, 0, sizeof *grantor);
     options.clock = clock;
-    make_node(grantor->directory, "grantor", grantor->id);
+    remote_make_node(grantor->directory, "grantor", grantor->id);
     assert_int_equal(aster_loop_create("grantor", &grantor->loop, &error), ASTER_OK);
     assert_int_equal(aster_memory_open(&options, &grantor->serializer, &error), ASTER_OK);
     grantor->scratch = (struct aster_scratch){malloc(ASTER_SCRATCH_SIZE), ASTER_SCRATCH_SIZE, 0};
@@ -448,56 +429,4 @@ void remote_grantor_stop(struct remote_grantor *grantor)
     aster_transport_destroy(grantor->quic);
     aster_transport_destroy(grantor->tcp);
     grantor->quic = grantor->tcp = NULL;
-}
-
-static void log_line(enum aster_grantor_event event, const char *line, void *user)
-{
-    (void)event;
-    struct remote_client *client = user;
-    pthread_mutex_lock(&client->lock);
-    size_t used = strlen(client->log);
-    snprintf(client->log + used, sizeof client->log - used, "%s\n", line);
-    pthread_mutex_unlock(&client->lock);
-}
-
-void remote_client_init(struct remote_client *client)
-{
-    memset(client, 0, sizeof *client);
-    pthread_mutex_init(&client->lock, NULL);
-    make_node(client->directory, "client", client->id);
-}
-
-void remote_client_fini(struct remote_client *client)
-{
-    aster_serializer_destroy(client->serializer);
-    remote_remove_node(client->directory);
-    pthread_mutex_destroy(&client->lock);
-}
-
-struct aster_grantor_options remote_client_options(struct remote_client *client, const struct remote_grantor *grantor)
-{
-    static char address[ASTER_ADDRESS_TEXT_MAX];
-    struct aster_grantor_options options = ASTER_GRANTOR_OPTIONS_INIT;
-    options.addresses = aster_address_text(&grantor->bound, address);
-    options.server = grantor->id;
-    options.node = client->directory;
-    options.log = log_line;
-    options.log_user = client;
-    return options;
-}
-
-void remote_client_open(struct remote_client *client, const struct aster_grantor_options *options)
-{
-    struct aster_error error = ASTER_ERROR_INIT;
-    if (aster_grantor_open(options, &client->serializer, &error) != ASTER_OK) {
-        fail_msg("%s", error.message);
-    }
-}
-
-bool remote_client_logged(struct remote_client *client, const char *text)
-{
-    pthread_mutex_lock(&client->lock);
-    bool found = strstr(client->log, text) != NULL;
-    pthread_mutex_unlock(&client->lock);
-    return found;
 }

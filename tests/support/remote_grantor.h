@@ -2,6 +2,7 @@
 #ifndef SUPPORT_REMOTE_GRANTOR_H
 #define SUPPORT_REMOTE_GRANTOR_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "aster/grantor.h"
@@ -57,6 +58,8 @@ struct aster_grantor_options remote_client_options(struct remote_client *client,
 void remote_client_open(struct remote_client *client, const struct aster_grantor_options *options);
 bool remote_client_logged(struct remote_client *client, const char *text);
 
+/* A fresh node in a temporary directory, and its removal. */
+void remote_make_node(char directory[64], const char *name, char id[ASTER_NODE_ID_SIZE]);
 void remote_remove_node(const char *directory);
 
 #endif

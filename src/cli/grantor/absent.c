@@ -18,7 +18,8 @@ aster_status aster_cli_grantor_open(const char *store, const char *node, struct 
     return absent(error);
 }
 
-aster_status aster_cli_grantor_identity(const char *node, char identity[ASTER_IDENTITY_MAX + 1], struct aster_error *error)
+aster_status aster_cli_grantor_identity(const char *node, char identity[ASTER_IDENTITY_MAX + 1],
+                                        struct aster_error *error)
 {
     (void)node;
     (void)identity;

@@ -58,12 +58,12 @@ static int show(const struct aster_cli *cli, const struct aster_node_place *plac
     aster_text_instant(facts.until_unix_s * 1000, until);
     const char *mode = place->roots[0] != '\0' ? "CA" : "key";
     if (cli->json) {
-        return aster_json_print(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "id", identity, "name", facts.name, "mode", mode,
-                                          "directory", place->directory, "from", from, "until", until),
+        return aster_json_print(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "id", identity, "name", facts.name, "mode",
+                                          mode, "directory", place->directory, "from", from, "until", until),
                                 JSON_COMPACT, stdout);
     }
-    printf("id         %s\nname       %s\nmode       %s\ndirectory  %s\nvalid      %s to %s\n", identity, facts.name, mode,
-           place->directory, from, until);
+    printf("id         %s\nname       %s\nmode       %s\ndirectory  %s\nvalid      %s to %s\n", identity, facts.name,
+           mode, place->directory, from, until);
     return ASTER_EXIT_OK;
 }
 

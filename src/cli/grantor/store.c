@@ -83,7 +83,8 @@ aster_status aster_cli_grantor_open(const char *store, const char *node, struct 
     return aster_grantor_open(&options, serializer, error);
 }
 
-aster_status aster_cli_grantor_identity(const char *node, char identity[ASTER_IDENTITY_MAX + 1], struct aster_error *error)
+aster_status aster_cli_grantor_identity(const char *node, char identity[ASTER_IDENTITY_MAX + 1],
+                                        struct aster_error *error)
 {
     struct aster_node_place place;
     struct aster_node_paths paths;

@@ -18,8 +18,8 @@ static aster_status set_server(const char *server, size_t length, bool must_name
                                aster_printable(aster_text(host), shown), shown);
     }
     if (length > ASTER_IDENTITY_MAX) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "the grantor's identity is %zu bytes, at most %d are legal", length,
-                               ASTER_IDENTITY_MAX);
+        return aster_error_set(error, ASTER_ERR_INVALID, "the grantor's identity is %zu bytes, at most %d are legal",
+                               length, ASTER_IDENTITY_MAX);
     }
     memcpy(address->server, server, length);
     address->server[length] = '\0';
@@ -59,7 +59,8 @@ aster_status remote_addresses_resolve(const char *text, const char *server, bool
         char part[PART_MAX];
         size_t length = strcspn(text, ",");
         if (length >= sizeof part) {
-            return aster_error_set(error, ASTER_ERR_INVALID, "an address of %zu bytes: write [IDENTITY@]HOST:PORT", length);
+            return aster_error_set(error, ASTER_ERR_INVALID, "an address of %zu bytes: write [IDENTITY@]HOST:PORT",
+                                   length);
         }
         snprintf(part, sizeof part, "%.*s", (int)length, text);
         aster_status status = add(part, server, must_name, &found, error);

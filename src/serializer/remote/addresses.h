@@ -15,8 +15,8 @@ struct remote_addresses {
     size_t count;
 };
 
-/* Take "[IDENTITY@]HOST:PORT,..." apart and resolve it; may block for the name service. `server` is for those without an
- * identity; with `must_name` one is needed. A name that does not resolve is an error only when no other does.
+/* Take "[IDENTITY@]HOST:PORT,..." apart and resolve it; may block for the name service. `server` is for those without
+ * an identity; with `must_name` one is needed. A name that does not resolve is an error only when no other does.
  * Errors: ASTER_ERR_INVALID, ASTER_ERR_UNREACHABLE. */
 aster_status remote_addresses_resolve(const char *text, const char *server, bool must_name,
                                       struct remote_addresses *addresses, struct aster_error *error);

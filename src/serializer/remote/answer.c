@@ -1,5 +1,5 @@
-/* Frames become answers. Whatever does not fit what was asked ends the connection: a grantor that answers something else
- * is not believed in anything. */
+/* Frames become answers. Whatever does not fit what was asked ends the connection: a grantor that answers something
+ * else is not believed in anything. */
 #include <stdlib.h>
 
 #include "base/error.h"

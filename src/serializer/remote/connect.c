@@ -97,7 +97,9 @@ static int64_t jitter(struct remote *remote, int64_t up_to)
 static void wait_to_retry(struct remote *remote)
 {
     int64_t next_ns = remote->backoff_ns * 2;
-    remote->backoff_ns = next_ns < BACKOFF_LEAST_NS ? BACKOFF_LEAST_NS : next_ns < BACKOFF_MOST_NS ? next_ns : BACKOFF_MOST_NS;
+    remote->backoff_ns = next_ns < BACKOFF_LEAST_NS  ? BACKOFF_LEAST_NS
+                         : next_ns < BACKOFF_MOST_NS ? next_ns
+                                                     : BACKOFF_MOST_NS;
     int64_t delay_ns = remote->backoff_ns / 2 + jitter(remote, remote->backoff_ns / 2);
     aster_timers_set(timers_of(remote), &remote->backoff, now_of(remote) + delay_ns);
 }
@@ -230,7 +232,8 @@ static void accepted(struct remote *remote)
     size_t way = remote->current->way;
     aster_timers_unset(timers_of(remote), &remote->stagger);
     bool is_quic = way % transports(remote) == 0;
-    remote_log(remote, is_quic ? ASTER_GRANTOR_CONNECTED : ASTER_GRANTOR_FELL_BACK, "connected to %s over %s, grantor %.64s%s",
+    remote_log(remote, is_quic ? ASTER_GRANTOR_CONNECTED : ASTER_GRANTOR_FELL_BACK,
+               "connected to %s over %s, grantor %.64s%s",
                aster_address_text(aster_link_remote(remote_link(remote)), text), way_name(remote, way),
                aster_printable(aster_link_identity(remote_link(remote)), server),
                is_quic ? "" : ": QUIC was not answered there, is UDP dropped?");

@@ -67,7 +67,7 @@ void remote_deadline_fire(struct aster_timer *timer, int64_t now_ns)
 {
     (void)now_ns;
     struct remote_entry *entry = (struct remote_entry *)((char *)timer - offsetof(struct remote_entry, timer));
-    enum remote_end end = entry->cancelled          ? REMOTE_END_CANCELLED
+    enum remote_end end = entry->cancelled        ? REMOTE_END_CANCELLED
                           : entry->remote->closed ? REMOTE_END_CLOSED
                                                   : REMOTE_END_DEADLINE;
     remote_end_locked(entry, end, &entry->remote->ended);
@@ -82,15 +82,17 @@ static const char *verb(const struct remote_entry *entry)
 static aster_status describe(const struct remote_entry *entry, const char *trouble, struct aster_error *error)
 {
     if (entry->maybe_applied && remote_is_mutating(entry)) {
-        return aster_error_set(error, ASTER_ERR_INDETERMINATE,
-                               "%s was sent and not answered%s%.300s; it may have been applied: repeat it under the same id",
-                               verb(entry), trouble != NULL ? ": " : "", trouble != NULL ? trouble : "");
+        return aster_error_set(
+            error, ASTER_ERR_INDETERMINATE,
+            "%s was sent and not answered%s%.300s; it may have been applied: repeat it under the same id", verb(entry),
+            trouble != NULL ? ": " : "", trouble != NULL ? trouble : "");
     }
     switch (entry->end) {
     case REMOTE_END_CANCELLED:
         return aster_error_set(error, ASTER_ERR_CANCELLED, "%s was cancelled; nothing was applied", verb(entry));
     case REMOTE_END_CLOSED:
-        return aster_error_set(error, ASTER_ERR_CLOSED, "%s: the serializer was closed; nothing was applied", verb(entry));
+        return aster_error_set(error, ASTER_ERR_CLOSED, "%s: the serializer was closed; nothing was applied",
+                               verb(entry));
     case REMOTE_END_UNSENDABLE:
         return aster_error_set(error, ASTER_ERR_INVALID, "%s cannot be said in grantor.proto; nothing was applied",
                                verb(entry));

@@ -13,15 +13,16 @@
 #define RECEIVE_WINDOW_BYTES 1048576
 #define IDLE_LEAST_MS 300
 
-static aster_status load_credentials(const struct aster_grantor_options *options, struct aster_credentials **credentials,
-                                     struct aster_error *error)
+static aster_status load_credentials(const struct aster_grantor_options *options,
+                                     struct aster_credentials **credentials, struct aster_error *error)
 {
     if (options->node != NULL) {
         return aster_credentials_load_node(options->node, credentials, error);
     }
     if (options->key == NULL || options->certificate == NULL || options->roots == NULL) {
-        return aster_error_set(error, ASTER_ERR_INVALID,
-                               "who we are is not said: give the directory of a node, or a key, a certificate and roots");
+        return aster_error_set(
+            error, ASTER_ERR_INVALID,
+            "who we are is not said: give the directory of a node, or a key, a certificate and roots");
     }
     const struct aster_credentials_files files = {options->key, options->certificate, options->roots};
     return aster_credentials_load(&files, credentials, error);
@@ -119,7 +120,8 @@ static aster_status remote_wait(void *self, int64_t timeout_ms)
     struct remote *remote = self;
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t until_ns = aster_add_saturated((int64_t)until.tv_sec * 1000000000 + until.tv_nsec, aster_ms_to_ns(timeout_ms));
+    int64_t until_ns =
+        aster_add_saturated((int64_t)until.tv_sec * 1000000000 + until.tv_nsec, aster_ms_to_ns(timeout_ms));
     until = (struct timespec){until_ns / 1000000000, until_ns % 1000000000};
     int code = 0;
     pthread_mutex_lock(&remote->lock);
@@ -147,10 +149,10 @@ static aster_status remote_mutate_fenced(void *self, const struct aster_fence *f
 }
 
 static const struct aster_serializer_ops remote_ops = {
-    sizeof remote_ops, "grantor",      ASTER_SERIALIZER_QUEUES_WAITERS,
-    remote_submit,     remote_submit_many, remote_cancel,
-    remote_close,      remote_wait,        remote_destroy,
-    remote_mutate_fenced, remote_list,     remote_history,
+    sizeof remote_ops,    "grantor",          ASTER_SERIALIZER_QUEUES_WAITERS,
+    remote_submit,        remote_submit_many, remote_cancel,
+    remote_close,         remote_wait,        remote_destroy,
+    remote_mutate_fenced, remote_list,        remote_history,
 };
 
 static aster_status check_options(const struct aster_grantor_options *options, struct aster_error *error)

@@ -147,7 +147,8 @@ static aster_status list_page(struct remote *remote, struct remote_read *read, s
         return status;
     }
     if (answer.kind != ASTER_ANSWER_ROWS) {
-        return aster_error_set(error, ASTER_ERR_VERSION, "the grantor answers a listing with something else: update Aster");
+        return aster_error_set(error, ASTER_ERR_VERSION,
+                               "the grantor answers a listing with something else: update Aster");
     }
     for (size_t i = 0; i < answer.rows.count; i++) {
         if (!visit(&answer.rows.rows[i], user)) {

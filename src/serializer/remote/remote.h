@@ -34,8 +34,8 @@ enum remote_end {
 
 /* One request, or one read, that has not been answered. Under `lock`. */
 struct remote_entry {
-    struct remote_node node;   /* of remote.entries; the key is the request's address. First member */
-    struct aster_timer timer;  /* of remote.deadlines; the serializer's clock */
+    struct remote_node node;  /* of remote.entries; the key is the request's address. First member */
+    struct aster_timer timer; /* of remote.deadlines; the serializer's clock */
     struct remote *remote;
     struct aster_request *request; /* NULL for a read */
     struct remote_read *read;      /* NULL for a request */
@@ -149,7 +149,8 @@ bool remote_is_mutating(const struct remote_entry *entry);
 void remote_wake_run(struct aster_task *task);
 /* Send what waits, connecting first where needed. */
 void remote_flush(struct remote *remote);
-bool remote_send_call(struct remote *remote, const struct aster_call *call, aster_status *status, struct aster_error *error);
+bool remote_send_call(struct remote *remote, const struct aster_call *call, aster_status *status,
+                      struct aster_error *error);
 
 /* connect.c, the loop's thread */
 void remote_connect(struct remote *remote); /* no effect when connected or trying */

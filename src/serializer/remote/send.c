@@ -6,10 +6,10 @@
 #include "serializer/remote/remote.h"
 #include "wire/frame.h"
 
-#define BATCH_BYTES_MAX 98304        /* of names and ids, so that the message fits a frame */
-#define RENEWAL_BYTES 64             /* what surrounds a name in it, at most */
+#define BATCH_BYTES_MAX 98304                    /* of names and ids, so that the message fits a frame */
+#define RENEWAL_BYTES 64                         /* what surrounds a name in it, at most */
 #define ANSWER_RESERVE_NS (50 * ASTER_NS_PER_MS) /* of a deadline, for the answer's way back */
-#define AFTER_WAIT_MS 30000          /* for the answer to a wait without a deadline */
+#define AFTER_WAIT_MS 30000                      /* for the answer to a wait without a deadline */
 
 static int64_t ms_left(const struct remote *remote, int64_t until_ns, int64_t reserve_ns)
 {
@@ -38,7 +38,8 @@ static struct aster_operation operation_of(const struct remote_entry *entry)
     return operation;
 }
 
-bool remote_send_call(struct remote *remote, const struct aster_call *call, aster_status *status, struct aster_error *error)
+bool remote_send_call(struct remote *remote, const struct aster_call *call, aster_status *status,
+                      struct aster_error *error)
 {
     size_t length = 0;
     remote->scratch.used = 0;
@@ -46,8 +47,7 @@ bool remote_send_call(struct remote *remote, const struct aster_call *call, aste
     if (*status != ASTER_OK) {
         return false;
     }
-    aster_status sent =
-        aster_link_send(remote_link(remote), (struct aster_bytes){remote->buffer, length}, error);
+    aster_status sent = aster_link_send(remote_link(remote), (struct aster_bytes){remote->buffer, length}, error);
     remote->blocked = sent != ASTER_OK; /* until drained(), or until closed() */
     return sent == ASTER_OK;
 }

@@ -61,8 +61,10 @@ static aster_status check_caller(const struct remote *remote, const struct aster
                            aster_printable(remote->identity, own), strlen(own) > SHORT_ID ? "..." : "");
 }
 
-/* The bounds of ttl and value are the grantor's, whose answer names them; here only what no grantor takes is refused. */
-static aster_status check(const struct remote *remote, const struct aster_operation *operation, struct aster_error *error)
+/* The bounds of ttl and value are the grantor's, whose answer names them; here only what no grantor takes is refused.
+ */
+static aster_status check(const struct remote *remote, const struct aster_operation *operation,
+                          struct aster_error *error)
 {
     struct aster_limits widest = ASTER_LIMITS_INIT;
     widest.ttl_min_ms = 1;
@@ -100,9 +102,10 @@ static aster_status enqueue_locked(struct remote *remote, struct remote_entry *e
         return aster_error_set(error, ASTER_ERR_CLOSED, "the grantor serializer is closed");
     }
     if (remote->unanswered >= remote->options.queue_max) {
-        return aster_error_set(error, ASTER_ERR_LIMIT,
-                               "queue_max of the grantor serializer is reached: %zu requests are unanswered; retry later",
-                               remote->options.queue_max);
+        return aster_error_set(
+            error, ASTER_ERR_LIMIT,
+            "queue_max of the grantor serializer is reached: %zu requests are unanswered; retry later",
+            remote->options.queue_max);
     }
     aster_status status = aster_timers_reserve(&remote->deadlines, error);
     if (status != ASTER_OK) {
