@@ -15,15 +15,17 @@ if(ASTER_GRANTOR AND NOT aster_grantor_default)
                       "libngtcp2-crypto-gnutls-dev and libgnutls28-dev: install them, or set ASTER_GRANTOR=OFF")
 endif()
 
-# The server needs a parser of configuration files on top; its client does not.
+# The server needs a parser of configuration files and an HTTP server on top; its client does not.
 pkg_check_modules(CONFUSE IMPORTED_TARGET libconfuse>=3.3)
+pkg_check_modules(MICROHTTPD IMPORTED_TARGET libmicrohttpd>=0.9.71)
 set(aster_asterd_default OFF)
-if(ASTER_GRANTOR AND CONFUSE_FOUND)
+if(ASTER_GRANTOR AND CONFUSE_FOUND AND MICROHTTPD_FOUND)
   set(aster_asterd_default ON)
 endif()
-option(ASTER_ASTERD "Build the server asterd (needs ASTER_GRANTOR and libconfuse)" ${aster_asterd_default})
+option(ASTER_ASTERD "Build the server asterd (needs ASTER_GRANTOR, libconfuse, libmicrohttpd)" ${aster_asterd_default})
 if(ASTER_ASTERD AND NOT aster_asterd_default)
-  message(FATAL_ERROR "ASTER_ASTERD needs ASTER_GRANTOR and libconfuse-dev: install it, or set ASTER_ASTERD=OFF")
+  message(FATAL_ERROR "ASTER_ASTERD needs ASTER_GRANTOR, libconfuse-dev and libmicrohttpd-dev: install them, or set "
+                      "ASTER_ASTERD=OFF")
 endif()
 
 # aster_protobuf(TARGET SCHEMA): the generated C of one schema as an object library; warnings in it are not ours.

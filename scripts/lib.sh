@@ -9,7 +9,7 @@ step_seconds=()
 # What a build needs, and what the whole suite needs on top.
 packages_build=(gcc libc6-dev cmake ninja-build pkg-config libsqlite3-dev libjansson-dev libhpdf-dev libcmocka-dev
     libprotobuf-c-dev protobuf-c-compiler libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev
-    libconfuse-dev)
+    libconfuse-dev libmicrohttpd-dev)
 packages_test=(g++ clang clang-format dpkg-dev file libclang-common-14-dev llvm procps python3 scdoc sqlite3)
 
 die() {

@@ -166,6 +166,7 @@ void grantor_flight_answer(struct grantor_flight *flight, aster_status status, c
     if (state->parking != NULL && grantor_parking_keep(state->parking, flight, status, decision)) {
         return;
     }
+    grantor_count_decision(&state->counters, flight->request.operation.kind, status, decision);
     if (granted && decision->kind != ASTER_OP_RENEW && decision->kind != ASTER_OP_INSPECT) {
         grantor_reader_poke(state->reader);
     }

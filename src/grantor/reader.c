@@ -82,6 +82,7 @@ static bool follow(const struct aster_event *event, void *user)
     struct grantor_reader *reader = user;
     reader->revision = event->revision;
     if (!reader->quiet) {
+        grantor_count_event(&reader->state->counters, event);
         grantor_audit_log(event);
     }
     if (reader->news != NULL) {

@@ -21,6 +21,7 @@ struct grantor_server {
     struct grantor_state state;
     struct aster_transport *quic;
     struct aster_transport *tcp;
+    struct grantor_http *http;
     int64_t refused_second; /* the loop's: refusals are logged only so often */
     unsigned refused_count;
 };
@@ -197,9 +198,39 @@ static aster_status open_transports(struct grantor_server *server, const struct 
     return status;
 }
 
+struct measuring {
+    struct grantor_server *server;
+    struct grantor_gauges *gauges;
+};
+
+static aster_status run_measure(void *argument)
+{
+    struct measuring *measuring = argument;
+    struct grantor_server *server = measuring->server;
+    struct aster_transport *transports[] = {server->quic, server->tcp};
+    struct grantor_gauges gauges = {.in_flight = server->state.flights, .draining = server->state.draining};
+    for (int i = 0; i < 2; i++) {
+        if (transports[i] != NULL) {
+            const struct aster_transport_counts counts = aster_transport_counts(transports[i]);
+            gauges.connections += counts.connections;
+            gauges.handshakes += counts.handshakes;
+            gauges.refused += counts.refused;
+        }
+    }
+    *measuring->gauges = gauges;
+    return ASTER_OK;
+}
+
+static void measure(struct grantor_gauges *gauges, void *user)
+{
+    struct measuring measuring = {user, gauges};
+    aster_loop_call(measuring.server->state.loop, run_measure, &measuring);
+}
+
 static void destroy(struct grantor_server *server, bool keep_settings)
 {
     struct grantor_state *state = &server->state;
+    grantor_http_close(server->http);
     aster_transport_destroy(server->quic);
     aster_transport_destroy(server->tcp);
     if (state->loop != NULL) {
@@ -239,6 +270,9 @@ aster_status grantor_server_start(struct grantor_settings *settings, struct gran
     }
     if (status == ASTER_OK) {
         status = open_transports(made, settings, error);
+    }
+    if (status == ASTER_OK && settings->http != NULL) {
+        status = grantor_http_open(settings->http, &made->state.counters, measure, made, &made->http, error);
     }
     if (status != ASTER_OK) {
         destroy(made, true);

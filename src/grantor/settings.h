@@ -34,6 +34,7 @@ struct grantor_settings {
     char *requires[GRANTOR_VERBS]; /* the role that a verb needs, NULL = none */
     struct grantor_node *nodes;    /* ascending by id */
     size_t node_count;
+    char *http;           /* loopback address of metrics and health; NULL = none */
     size_t in_flight_max; /* operations of one identity that may be unanswered */
     int64_t idle_timeout_ms;
 };

@@ -5,6 +5,7 @@
 
 #include "aster/sys/serializer.h"
 #include "grantor/admission.h"
+#include "grantor/metrics.h"
 #include "platform/loop.h"
 #include "quic/transport.h"
 #include "wire/frame.h"
@@ -30,6 +31,7 @@ struct grantor_state {
     struct grantor_flight **renewals_end;
     struct grantor_flight *others; /* the same, after the renewals */
     struct grantor_flight **others_end;
+    struct grantor_counters counters; /* any thread */
     struct aster_round round;
     size_t flights;       /* not yet answered */
     size_t in_flight_max; /* per identity */

@@ -107,16 +107,26 @@ static void *read_log(void *argument)
     return NULL;
 }
 
-static uint16_t port_of(struct grantor_process *process, const char *transport)
+static uint16_t number_after(struct grantor_process *process, const char *text)
 {
-    char text[64];
-    snprintf(text, sizeof text, "transport=%s address=127.0.0.1:", transport);
     grantor_process_await_log(process, text, NULL);
     pthread_mutex_lock(&process->lock);
     const char *at = strstr(process->log, text);
     unsigned long port = strtoul(at + strlen(text), NULL, 10);
     pthread_mutex_unlock(&process->lock);
     return (uint16_t)port;
+}
+
+static uint16_t port_of(struct grantor_process *process, const char *transport)
+{
+    char text[64];
+    snprintf(text, sizeof text, "transport=%s address=127.0.0.1:", transport);
+    return number_after(process, text);
+}
+
+uint16_t grantor_process_http_port(struct grantor_process *process)
+{
+    return number_after(process, "transport=http port=");
 }
 
 void grantor_process_start(struct grantor_process *process)

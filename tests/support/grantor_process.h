@@ -32,6 +32,8 @@ void grantor_process_fini(struct grantor_process *process);
 void grantor_process_configure(struct grantor_process *process, const char *rest);
 /* Start it and wait until it is ready. Ports that were given once are asked for again. */
 void grantor_process_start(struct grantor_process *process);
+/* The port that "http" was given. */
+uint16_t grantor_process_http_port(struct grantor_process *process);
 /* Send a signal and wait for the end; the exit status, or 256 + the signal that ended it. */
 int grantor_process_end(struct grantor_process *process, int signal_number);
 void grantor_process_signal(struct grantor_process *process, int signal_number);

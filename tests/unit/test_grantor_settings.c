@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "grantor/admission.h"
+#include "grantor/metrics.h"
 #include "support/unit.h"
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -126,12 +127,26 @@ static void without_nodes_nobody_is_known(void **state)
     grantor_admission_destroy(admission);
 }
 
+static void metrics_are_not_served_to_other_machines(void **state)
+{
+    (void)state;
+    struct grantor_http *http = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    assert_int_equal(grantor_http_open("0.0.0.0:0", NULL, NULL, NULL, &http, &error), ASTER_ERR_INVALID);
+    assert_null(http);
+    assert_non_null(strstr(error.message, "0.0.0.0:0"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mistakes_are_reported_with_their_line),   cmocka_unit_test(what_is_missing_is_named),
-        cmocka_unit_test(a_file_that_is_not_there_is_an_io_error), cmocka_unit_test(roles_and_prefixes_decide_together),
-        cmocka_unit_test(only_an_exact_identity_is_known),         cmocka_unit_test(without_nodes_nobody_is_known),
+        cmocka_unit_test(mistakes_are_reported_with_their_line),
+        cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(a_file_that_is_not_there_is_an_io_error),
+        cmocka_unit_test(roles_and_prefixes_decide_together),
+        cmocka_unit_test(only_an_exact_identity_is_known),
+        cmocka_unit_test(without_nodes_nobody_is_known),
+        cmocka_unit_test(metrics_are_not_served_to_other_machines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
