@@ -44,7 +44,7 @@ def test_the_exit_status_is_the_commands_own(world):
 
 
 def test_it_holds_the_lease_until_the_command_has_ended(world):
-    running = world.start("run", "r", "--ttl", "1s", "--", "sh", "-c", "echo $$ >pid; exec sleep 2")
+    running = world.start("run", "r", "--ttl", "2400ms", "--", "sh", "-c", "echo $$ >pid; exec sleep 4")
     world.pid_in("pid")
     while running.poll() is None:
         row = world.inspect("r")
@@ -118,12 +118,12 @@ def test_signals_reach_the_whole_group(world):
 
 def test_a_command_can_be_stopped_and_continued_and_keeps_its_lease(world):
     # exec: a shell that is about to vfork() would wait in state D for a child that was stopped before its exec
-    running = world.start("run", "r", "--ttl", "1s", "--", "sh", "-c", "echo $$ >pid; exec sleep 2")
+    running = world.start("run", "r", "--ttl", "3s", "--", "sh", "-c", "echo $$ >pid; exec sleep 5")
     pid = world.pid_in("pid")
     state = lambda: open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0]
     running.send_signal(signal.SIGTSTP)
     until(lambda: state() == "T")
-    time.sleep(1.2)
+    time.sleep(3.3)
     assert running.poll() is None and world.inspect("r")["held"]
     running.send_signal(signal.SIGCONT)
     assert running.wait(10) == 0, running.stderr.read()
