@@ -9,8 +9,10 @@
  * connection, for as long as its deadline allows. The answers then mean:
  *   ASTER_ERR_UNREACHABLE    never left this machine, or the grantor is going down: nothing was applied
  *   ASTER_ERR_TIMEOUT        the grantor had it and did not order it in time: nothing was applied
- *   ASTER_ERR_INDETERMINATE  was sent and never answered: it may or may not have been applied; repeat it under the same
- * id There is no fenced write here (ASTER_ERR_UNSUPPORTED): keep the data in the fenced value (aster_put()), or let the
+ *   ASTER_ERR_INDETERMINATE  was sent and never answered, or only its repetition was, with an error: it may or may not
+ *                            have been applied; repeat it under the same id
+ *
+ * There is no fenced write here (ASTER_ERR_UNSUPPORTED): keep the data in the fenced value (aster_put()), or let the
  * resource check the fence. */
 #ifndef ASTER_GRANTOR_H
 #define ASTER_GRANTOR_H

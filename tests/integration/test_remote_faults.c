@@ -122,6 +122,41 @@ static void a_renewal_whose_reply_was_lost_goes_on(void **state)
     expect_granted(&operation, 1);
 }
 
+/* The grantor decides, the reply is lost, and the repetition is answered with an error. */
+static aster_status call_with_an_error_after_a_lost_reply(const struct aster_operation *operation, aster_status status)
+{
+    atomic_store(&grantor.refuse_with, status);
+    atomic_store(&grantor.lose_reply_to, operation->kind);
+    return call(operation, 10000);
+}
+
+static void an_error_for_the_second_sending_says_nothing_about_the_first(void **state)
+{
+    (void)state;
+    static const aster_status failures[] = {ASTER_ERR_TIMEOUT, ASTER_ERR_LIMIT, ASTER_ERR_CLOSED, ASTER_ERR_CANCELLED};
+    open_client();
+    struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
+    expect_granted(&operation, 1);
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        operation = op(ASTER_OP_PUT, 1);
+        operation.holder = operation.caller;
+        operation.value = aster_text("value");
+        operation.value_revision = (int64_t)i;
+        operation.request_id[0] = (unsigned char)(i + 1);
+        assert_int_equal(call_with_an_error_after_a_lost_reply(&operation, failures[i]), ASTER_ERR_INDETERMINATE);
+        assert_non_null(strstr(error.message, "refused by the test"));
+        assert_non_null(strstr(error.message, aster_status_name(failures[i])));
+        expect_granted(&operation, 1);
+        assert_true(reply.decision.replayed); /* it had indeed been applied */
+    }
+    /* What was sent once, or changes nothing, keeps its definite error. */
+    atomic_store(&grantor.refuse_with, ASTER_ERR_TIMEOUT);
+    operation.request_id[0] = 100;
+    assert_int_equal(call(&operation, 10000), ASTER_ERR_TIMEOUT);
+    operation = op(ASTER_OP_INSPECT, 0);
+    assert_int_equal(call_with_an_error_after_a_lost_reply(&operation, ASTER_ERR_LIMIT), ASTER_ERR_LIMIT);
+}
+
 static void leases_survive_a_restart_of_the_server(void **state)
 {
     (void)state;
@@ -359,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(lost_replies_are_asked_for_again_and_have_one_effect),
         TEST(a_renewal_whose_reply_was_lost_goes_on),
+        TEST(an_error_for_the_second_sending_says_nothing_about_the_first),
         TEST(leases_survive_a_restart_of_the_server),
         TEST(a_wait_goes_on_after_a_restart),
         TEST(in_the_dark_what_was_sent_is_unknown_and_what_was_not_is_not_applied),

@@ -270,6 +270,21 @@ static void greet(struct session *session, const struct aster_call *call)
     send_answer(session, &answer);
 }
 
+static bool refuse(struct session *session, const struct aster_call *call)
+{
+    if (atomic_load(&session->grantor->lose_reply_to) != 0) {
+        return false;
+    }
+    int status = atomic_exchange(&session->grantor->refuse_with, 0);
+    if (status == 0) {
+        return false;
+    }
+    struct aster_answer answer = {.id = call->id, .kind = ASTER_ANSWER_ERROR};
+    answer.error = (struct aster_wire_error){(aster_status)status, aster_text("refused by the test")};
+    send_answer(session, &answer);
+    return true;
+}
+
 static void handle(struct session *session, const struct aster_call *call)
 {
     struct remote_grantor *grantor = session->grantor;
@@ -280,7 +295,9 @@ static void handle(struct session *session, const struct aster_call *call)
     case ASTER_CALL_OPERATION:
         atomic_fetch_add(&grantor->requests, 1);
         atomic_fetch_add(&grantor->renewals, call->one.operation.kind == ASTER_OP_RENEW);
-        run_job(session, call, &call->one.operation, 1);
+        if (!refuse(session, call)) {
+            run_job(session, call, &call->one.operation, 1);
+        }
         break;
     case ASTER_CALL_RENEW_MANY:
         atomic_fetch_add(&grantor->batches, 1);

@@ -20,6 +20,7 @@ struct remote_grantor {
     struct aster_address bound; /* of both */
     struct aster_serializer *serializer;
     atomic_int lose_reply_to; /* an aster_operation_kind: instead of the next reply to it the connection ends */
+    atomic_int refuse_with;   /* an aster_status: once no reply is to be lost, the next operation gets it, undecided */
     atomic_bool admit_nobody;
     atomic_bool silent; /* nothing is answered any more */
     atomic_uint requests;

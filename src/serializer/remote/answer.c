@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "serializer/remote/remote.h"
 
+#define QUOTED_MAX ((size_t)300) /* of a grantor's text inside ours */
+
 /* What a lease must not take for its own: the grantor's end is not the serializer's end. */
 static aster_status status_here(const struct remote_entry *entry, aster_status status)
 {
@@ -23,10 +25,26 @@ static aster_status status_here(const struct remote_entry *entry, aster_status s
     }
 }
 
+/* An error speaks of the sending that it answers. The one before it, whose reply was lost, may have been applied. */
+static void describe_failure(const struct remote_entry *entry, aster_status status, struct aster_bytes message,
+                             struct aster_error *error)
+{
+    const char *text = message.size > 0 ? (const char *)message.data : "";
+    if (entry->sent_before && remote_is_mutating(entry)) {
+        aster_error_set(error, ASTER_ERR_INDETERMINATE,
+                        "%s was sent on a connection that was lost and may have been applied there; sent again it was "
+                        "answered %s: %.*s; repeat it under the same id",
+                        aster_operation_name(entry->request->operation.kind), aster_status_name(status),
+                        (int)(message.size < QUOTED_MAX ? message.size : QUOTED_MAX), text);
+    } else {
+        aster_error_set(error, status_here(entry, status), "%.*s", (int)message.size, text);
+    }
+}
+
 static void fail(struct remote_entry *entry, aster_status status, struct aster_bytes message)
 {
     struct aster_error error = ASTER_ERROR_INIT;
-    aster_error_set(&error, status_here(entry, status), "%.*s", (int)message.size, (const char *)message.data);
+    describe_failure(entry, status, message, &error);
     if (entry->request != NULL) {
         entry->request->complete(entry->request, error.status, NULL, &error);
     } else {
