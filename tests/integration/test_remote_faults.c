@@ -218,6 +218,72 @@ static void a_wait_goes_on_after_a_restart(void **state)
     remote_client_fini(&other);
 }
 
+/* A request that this thread does not wait for. */
+struct sent {
+    struct aster_request request;
+    atomic_int answers;
+    atomic_int status;
+    int64_t revision;
+};
+
+static void on_answer(struct aster_request *request, aster_status status, const struct aster_decision *decision,
+                      const struct aster_error *failure)
+{
+    (void)failure;
+    struct sent *sent = request->user;
+    sent->revision = decision != NULL ? decision->snapshot.value_revision : -1;
+    atomic_store(&sent->status, status);
+    atomic_fetch_add(&sent->answers, 1);
+}
+
+static void send_operation(struct sent *sent, const struct aster_operation *operation, int64_t wait_ms)
+{
+    memset(sent, 0, sizeof *sent);
+    sent->request = (struct aster_request)ASTER_REQUEST_INIT;
+    sent->request.operation = *operation;
+    sent->request.complete = on_answer;
+    sent->request.user = sent;
+    if (wait_ms > 0) {
+        sent->request.wait_until_ns = aster_clock_now_ns(aster_clock_system()) + wait_ms * 1000000;
+    }
+    aster_serializer_submit(client.serializer, &sent->request);
+}
+
+static void await(atomic_uint *counter, unsigned value)
+{
+    while (atomic_load(counter) < value) {
+        usleep(1000);
+    }
+}
+
+static void a_cancelled_wait_is_not_sent_again(void **state)
+{
+    (void)state;
+    struct sent waiting;
+    open_client();
+    struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
+    expect_granted(&operation, 1);
+    send_operation(&waiting, &operation, 60000);
+    await(&grantor.requests, 2);
+    atomic_store(&grantor.silent, true); /* the cancel is not answered before the connection is lost */
+    aster_serializer_cancel(client.serializer, &waiting.request);
+    await(&grantor.cancels, 1);
+    uint16_t port = aster_address_port(&grantor.bound);
+    remote_grantor_stop(&grantor);
+    atomic_store(&grantor.silent, false);
+    remote_grantor_start(&grantor, REMOTE_QUIC, port);
+    while (atomic_load(&waiting.answers) == 0) {
+        usleep(1000);
+    }
+    assert_int_equal(atomic_load(&waiting.status), ASTER_ERR_INDETERMINATE);
+    operation = op(ASTER_OP_RELEASE, 1);
+    expect_granted(&operation, 2); /* what is sent again goes first */
+    assert_int_equal(atomic_load(&grantor.requests), 3);
+    assert_int_equal(aster_inspect(grantor.serializer, aster_text("catalog"), &reply, &error), ASTER_OK);
+    assert_false(reply.decision.snapshot.held);
+    assert_int_equal(atomic_load(&waiting.answers), 1);
+}
+
 static void in_the_dark_what_was_sent_is_unknown_and_what_was_not_is_not_applied(void **state)
 {
     (void)state;
@@ -397,6 +463,7 @@ int main(void)
         TEST(an_error_for_the_second_sending_says_nothing_about_the_first),
         TEST(leases_survive_a_restart_of_the_server),
         TEST(a_wait_goes_on_after_a_restart),
+        TEST(a_cancelled_wait_is_not_sent_again),
         TEST(in_the_dark_what_was_sent_is_unknown_and_what_was_not_is_not_applied),
         TEST(in_the_dark_a_lease_is_lost_at_its_limit_and_everything_closes_soon),
         TEST(a_server_that_never_answers_bounds_cancel_and_close),

@@ -295,16 +295,18 @@ static void on_drained(struct aster_link *link, void *user)
 
 static void lost(struct remote *remote, enum aster_link_end end, const struct aster_error *error)
 {
+    struct remote_entry *ended = NULL;
     pthread_mutex_lock(&remote->lock);
     remote->connected = false;
     remote->blocked = false;
     snprintf(remote->trouble, sizeof remote->trouble, "the connection was lost (%s)", aster_link_end_name(end));
-    remote_requeue_all(remote);
+    remote_requeue_all(remote, &ended);
     bool closed = remote->closed;
     if (closed) {
         remote_wake_locked(remote); /* nothing is sent any more: they end there */
     }
     pthread_mutex_unlock(&remote->lock);
+    remote_answer_ended(remote, ended);
     remote_log(remote, ASTER_GRANTOR_LOST, "connection lost: %s: %s", aster_link_end_name(end), error->message);
     if (now_of(remote) - remote->connected_ns >= SHORT_LIVED_NS) {
         remote->backoff_ns = 0;

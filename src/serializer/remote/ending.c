@@ -168,22 +168,32 @@ void remote_tick(struct remote *remote)
     remote_answer_ended(remote, ended);
 }
 
-void remote_requeue_all(struct remote *remote)
+/* What was cancelled is not sent again: its CANCEL went with the connection, and who would give a grant back? */
+static void requeue(struct remote_entry *entry, struct remote_entry **ended)
+{
+    if (entry->cancelled) {
+        remote_end_locked(entry, REMOTE_END_CANCELLED, ended);
+        return;
+    }
+    entry->exchange->entries[entry->position] = NULL;
+    entry->exchange = NULL;
+    entry->sent_before = true;
+    if (entry->read != NULL) {
+        remote_read_restart(entry->read);
+    }
+    remote_queue_prepend(remote_queue_for(entry), entry);
+}
+
+void remote_requeue_all(struct remote *remote, struct remote_entry **ended)
 {
     struct remote_node *node;
     while ((node = remote_index_next(&remote->exchanges, NULL)) != NULL) {
         struct remote_exchange *exchange = (struct remote_exchange *)node;
+        exchange->left++; /* held until the end of this round */
         for (size_t i = exchange->count; i-- > 0;) {
-            struct remote_entry *entry = exchange->entries[i];
-            if (entry == NULL) {
-                continue;
+            if (exchange->entries[i] != NULL) {
+                requeue(exchange->entries[i], ended);
             }
-            entry->exchange = NULL;
-            entry->sent_before = true;
-            if (entry->read != NULL) {
-                remote_read_restart(entry->read);
-            }
-            remote_queue_prepend(remote_queue_for(entry), entry);
         }
         remote_exchange_free(remote, exchange);
     }

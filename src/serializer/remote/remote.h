@@ -141,8 +141,8 @@ void remote_deadline_fire(struct aster_timer *timer, int64_t now_ns);
 /* Fire deadlines that are due and set the next tick. The loop's thread. */
 void remote_tick(struct remote *remote);
 void remote_exchange_free(struct remote *remote, struct remote_exchange *exchange);
-/* Everything under way goes back to the queues, to be sent again. Under the lock. */
-void remote_requeue_all(struct remote *remote);
+/* Everything under way goes back to the queues, to be sent again; what was cancelled ends. Under the lock. */
+void remote_requeue_all(struct remote *remote, struct remote_entry **ended);
 bool remote_is_mutating(const struct remote_entry *entry);
 
 /* send.c, the loop's thread */
