@@ -223,7 +223,7 @@ struct sent {
     struct aster_request request;
     atomic_int answers;
     atomic_int status;
-    int64_t revision;
+    enum aster_reason reason;
 };
 
 static void on_answer(struct aster_request *request, aster_status status, const struct aster_decision *decision,
@@ -231,7 +231,7 @@ static void on_answer(struct aster_request *request, aster_status status, const 
 {
     (void)failure;
     struct sent *sent = request->user;
-    sent->revision = decision != NULL ? decision->snapshot.value_revision : -1;
+    sent->reason = decision != NULL ? decision->reason : ASTER_REASON_NONE;
     atomic_store(&sent->status, status);
     atomic_fetch_add(&sent->answers, 1);
 }
@@ -282,6 +282,38 @@ static void a_cancelled_wait_is_not_sent_again(void **state)
     assert_int_equal(aster_inspect(grantor.serializer, aster_text("catalog"), &reply, &error), ASTER_OK);
     assert_false(reply.decision.snapshot.held);
     assert_int_equal(atomic_load(&waiting.answers), 1);
+}
+
+#define PUTS 24
+
+static void what_is_sent_again_keeps_its_order(void **state)
+{
+    (void)state;
+    static struct sent puts[PUTS];
+    open_client_through_relay();
+    struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
+    expect_granted(&operation, 1);
+    atomic_store(&relay.dark, true);
+    for (size_t i = 0; i < PUTS; i++) {
+        operation = op(ASTER_OP_PUT, 1);
+        operation.holder = operation.caller;
+        operation.value = aster_text("value");
+        operation.value_revision = (int64_t)i; /* granted only after the one before it */
+        send_operation(&puts[i], &operation, 0);
+    }
+    while (!remote_client_logged(&client, "connection lost")) {
+        usleep(10000);
+    }
+    assert_int_equal(atomic_load(&grantor.requests), 1);
+    atomic_store(&relay.dark, false);
+    for (size_t i = 0; i < PUTS; i++) {
+        while (atomic_load(&puts[i].answers) == 0) {
+            usleep(1000);
+        }
+        assert_int_equal(atomic_load(&puts[i].status), ASTER_OK);
+        assert_int_equal(puts[i].reason, ASTER_REASON_NONE);
+    }
+    quic_relay_stop(&relay);
 }
 
 static void in_the_dark_what_was_sent_is_unknown_and_what_was_not_is_not_applied(void **state)
@@ -464,6 +496,7 @@ int main(void)
         TEST(leases_survive_a_restart_of_the_server),
         TEST(a_wait_goes_on_after_a_restart),
         TEST(a_cancelled_wait_is_not_sent_again),
+        TEST(what_is_sent_again_keeps_its_order),
         TEST(in_the_dark_what_was_sent_is_unknown_and_what_was_not_is_not_applied),
         TEST(in_the_dark_a_lease_is_lost_at_its_limit_and_everything_closes_soon),
         TEST(a_server_that_never_answers_bounds_cancel_and_close),

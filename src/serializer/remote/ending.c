@@ -31,6 +31,10 @@ void remote_exchange_free(struct remote *remote, struct remote_exchange *exchang
         }
         *at = exchange->next_cancel;
     }
+    if (exchange->older != NULL) {
+        exchange->older->newer = exchange->newer;
+    }
+    *(exchange->newer != NULL ? &exchange->newer->older : &remote->newest) = exchange->older;
     remote_index_remove(&remote->exchanges, &exchange->node);
     free(exchange);
 }
@@ -186,9 +190,8 @@ static void requeue(struct remote_entry *entry, struct remote_entry **ended)
 
 void remote_requeue_all(struct remote *remote, struct remote_entry **ended)
 {
-    struct remote_node *node;
-    while ((node = remote_index_next(&remote->exchanges, NULL)) != NULL) {
-        struct remote_exchange *exchange = (struct remote_exchange *)node;
+    while (remote->newest != NULL) { /* each goes before those that were sent after it */
+        struct remote_exchange *exchange = remote->newest;
         exchange->left++; /* held until the end of this round */
         for (size_t i = exchange->count; i-- > 0;) {
             if (exchange->entries[i] != NULL) {

@@ -54,7 +54,9 @@ struct remote_entry {
 
 /* One message under way, with the entries that its reply answers. Under `lock`. */
 struct remote_exchange {
-    struct remote_node node; /* of remote.exchanges; the key is the id on the wire. First member */
+    struct remote_node node;       /* of remote.exchanges; the key is the id on the wire. First member */
+    struct remote_exchange *older; /* in the order of sending */
+    struct remote_exchange *newer;
     struct remote_exchange *next_cancel;
     bool cancel_listed;
     size_t count;
@@ -83,6 +85,7 @@ struct remote {
     pthread_cond_t idle;
     struct remote_index entries;
     struct remote_index exchanges;
+    struct remote_exchange *newest;
     struct remote_queue renewals; /* go first */
     struct remote_queue others;
     struct remote_exchange *cancels; /* to be told to the grantor */
@@ -141,7 +144,8 @@ void remote_deadline_fire(struct aster_timer *timer, int64_t now_ns);
 /* Fire deadlines that are due and set the next tick. The loop's thread. */
 void remote_tick(struct remote *remote);
 void remote_exchange_free(struct remote *remote, struct remote_exchange *exchange);
-/* Everything under way goes back to the queues, to be sent again; what was cancelled ends. Under the lock. */
+/* Everything under way goes back to the queues, to be sent again in the order it was sent in; what was cancelled ends.
+ * Under the lock. */
 void remote_requeue_all(struct remote *remote, struct remote_entry **ended);
 bool remote_is_mutating(const struct remote_entry *entry);
 

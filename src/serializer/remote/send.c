@@ -110,6 +110,12 @@ static struct remote_exchange *load(struct remote *remote, struct remote_queue *
     exchange->count = exchange->left = count;
     exchange->cancel_listed = false;
     exchange->next_cancel = NULL;
+    exchange->newer = NULL;
+    exchange->older = remote->newest;
+    if (remote->newest != NULL) {
+        remote->newest->newer = exchange;
+    }
+    remote->newest = exchange;
     remote_index_add(&remote->exchanges, &exchange->node, ++remote->last_id);
     for (size_t i = 0; i < count; i++) {
         struct remote_entry *entry = queue->head;
