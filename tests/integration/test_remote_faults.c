@@ -1,4 +1,4 @@
-/* What networks and servers do to leases of a grantor: replies that are lost, restarts, silence, strangers. */
+/* What networks and servers do to leases of a grantor: restarts, silence, darkness, strangers. */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -85,78 +85,6 @@ static int64_t now_ms(void)
     return aster_clock_now_ns(aster_clock_system()) / 1000000;
 }
 
-static void lost_replies_are_asked_for_again_and_have_one_effect(void **state)
-{
-    (void)state;
-    open_client();
-    struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
-    atomic_store(&grantor.lose_reply_to, ASTER_OP_ACQUIRE);
-    expect_granted(&operation, 1);
-    assert_true(reply.decision.replayed);
-    assert_int_equal(atomic_load(&grantor.links), 2);
-
-    operation = op(ASTER_OP_PUT, 1);
-    operation.holder = operation.caller;
-    operation.value = aster_text("value");
-    atomic_store(&grantor.lose_reply_to, ASTER_OP_PUT);
-    expect_granted(&operation, 1);
-    assert_true(reply.decision.replayed);
-    assert_int_equal(reply.decision.snapshot.value_revision, 1);
-
-    operation = op(ASTER_OP_RELEASE, 1);
-    atomic_store(&grantor.lose_reply_to, ASTER_OP_RELEASE);
-    expect_granted(&operation, 2);
-    assert_true(reply.decision.replayed);
-    assert_int_equal(atomic_load(&grantor.lose_reply_to), 0);
-    assert_true(remote_client_logged(&client, "connection lost"));
-}
-
-static void a_renewal_whose_reply_was_lost_goes_on(void **state)
-{
-    (void)state;
-    open_client();
-    struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
-    expect_granted(&operation, 1);
-    operation = op(ASTER_OP_RENEW, 1);
-    atomic_store(&grantor.lose_reply_to, ASTER_OP_RENEW);
-    expect_granted(&operation, 1);
-}
-
-/* The grantor decides, the reply is lost, and the repetition is answered with an error. */
-static aster_status call_with_an_error_after_a_lost_reply(const struct aster_operation *operation, aster_status status)
-{
-    atomic_store(&grantor.refuse_with, status);
-    atomic_store(&grantor.lose_reply_to, operation->kind);
-    return call(operation, 10000);
-}
-
-static void an_error_for_the_second_sending_says_nothing_about_the_first(void **state)
-{
-    (void)state;
-    static const aster_status failures[] = {ASTER_ERR_TIMEOUT, ASTER_ERR_LIMIT, ASTER_ERR_CLOSED, ASTER_ERR_CANCELLED};
-    open_client();
-    struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
-    expect_granted(&operation, 1);
-    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
-        operation = op(ASTER_OP_PUT, 1);
-        operation.holder = operation.caller;
-        operation.value = aster_text("value");
-        operation.value_revision = (int64_t)i;
-        operation.request_id[0] = (unsigned char)(i + 1);
-        assert_int_equal(call_with_an_error_after_a_lost_reply(&operation, failures[i]), ASTER_ERR_INDETERMINATE);
-        assert_non_null(strstr(error.message, "refused by the test"));
-        assert_non_null(strstr(error.message, aster_status_name(failures[i])));
-        expect_granted(&operation, 1);
-        assert_true(reply.decision.replayed); /* it had indeed been applied */
-    }
-    /* What was sent once, or changes nothing, keeps its definite error. */
-    atomic_store(&grantor.refuse_with, ASTER_ERR_TIMEOUT);
-    operation.request_id[0] = 100;
-    assert_int_equal(call(&operation, 10000), ASTER_ERR_TIMEOUT);
-    operation = op(ASTER_OP_INSPECT, 0);
-    assert_int_equal(call_with_an_error_after_a_lost_reply(&operation, ASTER_ERR_LIMIT), ASTER_ERR_LIMIT);
-}
-
 static void leases_survive_a_restart_of_the_server(void **state)
 {
     (void)state;
@@ -216,104 +144,6 @@ static void a_wait_goes_on_after_a_restart(void **state)
     assert_non_null(aster_lease_fence(waiting));
     aster_lease_destroy(waiting);
     remote_client_fini(&other);
-}
-
-/* A request that this thread does not wait for. */
-struct sent {
-    struct aster_request request;
-    atomic_int answers;
-    atomic_int status;
-    enum aster_reason reason;
-};
-
-static void on_answer(struct aster_request *request, aster_status status, const struct aster_decision *decision,
-                      const struct aster_error *failure)
-{
-    (void)failure;
-    struct sent *sent = request->user;
-    sent->reason = decision != NULL ? decision->reason : ASTER_REASON_NONE;
-    atomic_store(&sent->status, status);
-    atomic_fetch_add(&sent->answers, 1);
-}
-
-static void send_operation(struct sent *sent, const struct aster_operation *operation, int64_t wait_ms)
-{
-    memset(sent, 0, sizeof *sent);
-    sent->request = (struct aster_request)ASTER_REQUEST_INIT;
-    sent->request.operation = *operation;
-    sent->request.complete = on_answer;
-    sent->request.user = sent;
-    if (wait_ms > 0) {
-        sent->request.wait_until_ns = aster_clock_now_ns(aster_clock_system()) + wait_ms * 1000000;
-    }
-    aster_serializer_submit(client.serializer, &sent->request);
-}
-
-static void await(atomic_uint *counter, unsigned value)
-{
-    while (atomic_load(counter) < value) {
-        usleep(1000);
-    }
-}
-
-static void a_cancelled_wait_is_not_sent_again(void **state)
-{
-    (void)state;
-    struct sent waiting;
-    open_client();
-    struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
-    expect_granted(&operation, 1);
-    send_operation(&waiting, &operation, 60000);
-    await(&grantor.requests, 2);
-    atomic_store(&grantor.silent, true); /* the cancel is not answered before the connection is lost */
-    aster_serializer_cancel(client.serializer, &waiting.request);
-    await(&grantor.cancels, 1);
-    uint16_t port = aster_address_port(&grantor.bound);
-    remote_grantor_stop(&grantor);
-    atomic_store(&grantor.silent, false);
-    remote_grantor_start(&grantor, REMOTE_QUIC, port);
-    while (atomic_load(&waiting.answers) == 0) {
-        usleep(1000);
-    }
-    assert_int_equal(atomic_load(&waiting.status), ASTER_ERR_INDETERMINATE);
-    operation = op(ASTER_OP_RELEASE, 1);
-    expect_granted(&operation, 2); /* what is sent again goes first */
-    assert_int_equal(atomic_load(&grantor.requests), 3);
-    assert_int_equal(aster_inspect(grantor.serializer, aster_text("catalog"), &reply, &error), ASTER_OK);
-    assert_false(reply.decision.snapshot.held);
-    assert_int_equal(atomic_load(&waiting.answers), 1);
-}
-
-#define PUTS 24
-
-static void what_is_sent_again_keeps_its_order(void **state)
-{
-    (void)state;
-    static struct sent puts[PUTS];
-    open_client_through_relay();
-    struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
-    expect_granted(&operation, 1);
-    atomic_store(&relay.dark, true);
-    for (size_t i = 0; i < PUTS; i++) {
-        operation = op(ASTER_OP_PUT, 1);
-        operation.holder = operation.caller;
-        operation.value = aster_text("value");
-        operation.value_revision = (int64_t)i; /* granted only after the one before it */
-        send_operation(&puts[i], &operation, 0);
-    }
-    while (!remote_client_logged(&client, "connection lost")) {
-        usleep(10000);
-    }
-    assert_int_equal(atomic_load(&grantor.requests), 1);
-    atomic_store(&relay.dark, false);
-    for (size_t i = 0; i < PUTS; i++) {
-        while (atomic_load(&puts[i].answers) == 0) {
-            usleep(1000);
-        }
-        assert_int_equal(atomic_load(&puts[i].status), ASTER_OK);
-        assert_int_equal(puts[i].reason, ASTER_REASON_NONE);
-    }
-    quic_relay_stop(&relay);
 }
 
 static void in_the_dark_what_was_sent_is_unknown_and_what_was_not_is_not_applied(void **state)
@@ -490,13 +320,8 @@ static void where_udp_is_dropped_tcp_is_used_and_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(lost_replies_are_asked_for_again_and_have_one_effect),
-        TEST(a_renewal_whose_reply_was_lost_goes_on),
-        TEST(an_error_for_the_second_sending_says_nothing_about_the_first),
         TEST(leases_survive_a_restart_of_the_server),
         TEST(a_wait_goes_on_after_a_restart),
-        TEST(a_cancelled_wait_is_not_sent_again),
-        TEST(what_is_sent_again_keeps_its_order),
         TEST(in_the_dark_what_was_sent_is_unknown_and_what_was_not_is_not_applied),
         TEST(in_the_dark_a_lease_is_lost_at_its_limit_and_everything_closes_soon),
         TEST(a_server_that_never_answers_bounds_cancel_and_close),
