@@ -58,8 +58,14 @@ void grantor_batch_start(struct grantor_session *session, const struct aster_cal
         return;
     }
     for (size_t i = 0; i < call->many.count; i++) {
+        const struct aster_operation *operation = &call->many.operations[i];
+        struct aster_decision denied;
+        if (grantor_session_refuses(session, operation, &denied)) {
+            grantor_batch_answer(batch, i, ASTER_OK, &denied, NULL);
+            continue;
+        }
         struct grantor_flight *flight =
-            grantor_flight_start(session->state, session, call->id, &call->many.operations[i], call->deadline_ms, 0);
+            grantor_flight_start(session->state, session, call->id, operation, call->deadline_ms, 0);
         if (flight != NULL) {
             flight->batch = batch;
             flight->slot = i;

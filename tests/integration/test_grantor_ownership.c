@@ -1,5 +1,6 @@
 /* A real asterd and its clients: who owns, who waits, who is refused. Each test over the store in memory, whose
  * serializer queues waiters, and over SQLite, where the server does. */
+#include <signal.h>
 #include <stdio.h>
 
 #include "support/grantor_world.h"
@@ -94,6 +95,37 @@ static void refusals_do_not_flood_the_history(void **state)
     }
     for (int i = 0; i < 100; i++) {
         assert_denied(grantor_client_decision(&world.b, ids[i]), "UNAUTHORIZED");
+    }
+    grantor_world_take(&world.a, "after", TTL_MS);
+    grantor_process_await_log(&world.server, "event=granted", "after");
+    size_t lines = grantor_process_count_log(&world.server, "event=unauthorized");
+    assert_in_range(lines, 10, 40); /* ten at once and one a second */
+}
+
+static void refused_renewals_of_one_message_do_not_flood_the_history(void **state)
+{
+    (void)state;
+    static struct aster_operation operations[500];
+    static char names[500][16];
+    grantor_world_configure(&world, "resources = {\"invoice/\"}", "");
+    grantor_process_signal(&world.server, SIGHUP);
+    grantor_process_await_log(&world.server, "event=reloaded", NULL);
+    for (int i = 0; i < 500; i++) {
+        snprintf(names[i], sizeof names[i], "catalog/%d", i);
+        operations[i] = (struct aster_operation)ASTER_OPERATION_INIT;
+        operations[i].kind = ASTER_OP_RENEW;
+        operations[i].resource = aster_text(names[i]);
+        operations[i].epoch = 1;
+    }
+    struct aster_call call = {.kind = ASTER_CALL_RENEW_MANY};
+    call.many.operations = operations;
+    call.many.count = 500;
+    const struct aster_answer *answer = grantor_client_await(&world.b, grantor_client_send(&world.b, &call));
+    assert_int_equal(answer->kind, ASTER_ANSWER_RENEWED_MANY);
+    assert_int_equal(answer->renewed.count, 500);
+    for (size_t i = 0; i < 500; i++) {
+        assert_int_equal(answer->renewed.results[i].status, ASTER_OK);
+        assert_denied(&answer->renewed.results[i].decision, "UNAUTHORIZED");
     }
     grantor_world_take(&world.a, "after", TTL_MS);
     grantor_process_await_log(&world.server, "event=granted", "after");
@@ -230,6 +262,7 @@ int main(void)
         EACH(the_holder_is_whom_the_handshake_authenticated),
         EACH(revoke_needs_the_operator_role),
         EACH(refusals_do_not_flood_the_history),
+        EACH(refused_renewals_of_one_message_do_not_flood_the_history),
         EACH(waiters_are_granted_in_the_order_of_their_arrival),
         EACH(a_waiter_takes_over_when_the_lease_expires),
         EACH(waiting_ends_with_a_denial_when_its_time_is_over),
