@@ -9,6 +9,8 @@
 #define BUCKETS 4096
 #define LOOK_AGAIN_NS INT64_C(1000000000)
 #define LEAST_NS INT64_C(1000000) /* the serializer's clock may be a little behind the loop's */
+#define SWEEP_NS INT64_C(5000000) /* between two walks through one queue, so that a long one cannot hold up the loop   \
+                                   */
 
 struct grantor_queue {
     struct aster_timer timer;
@@ -18,6 +20,8 @@ struct grantor_queue {
     struct grantor_flight *last;
     bool trying; /* the head is on its way through the serializer */
     int64_t retry_ns;
+    int64_t sweep_ns; /* nobody's time is over before; may be too early, since leaving does not move it */
+    int64_t swept_ns;
     size_t size;
     char name[];
 };
@@ -60,18 +64,19 @@ static struct grantor_queue **find(struct grantor_parking *parking, struct aster
     return at;
 }
 
+static int64_t next_sweep_ns(const struct grantor_queue *queue)
+{
+    int64_t least_ns = queue->swept_ns + SWEEP_NS;
+    return queue->sweep_ns > least_ns ? queue->sweep_ns : least_ns;
+}
+
 static void arm(struct grantor_queue *queue)
 {
-    int64_t at_ns = queue->trying ? INT64_MAX : queue->retry_ns;
-    for (const struct grantor_flight *flight = queue->first; flight != NULL; flight = flight->park_next) {
-        bool head_on_its_way = flight == queue->first && queue->trying;
-        at_ns = !head_on_its_way && flight->give_up_ns < at_ns ? flight->give_up_ns : at_ns;
+    int64_t at_ns = next_sweep_ns(queue);
+    if (!queue->trying && queue->retry_ns < at_ns) {
+        at_ns = queue->retry_ns;
     }
-    if (at_ns == INT64_MAX) {
-        aster_timers_unset(aster_loop_timers(queue->parking->loop), &queue->timer);
-    } else {
-        aster_timers_set(aster_loop_timers(queue->parking->loop), &queue->timer, at_ns);
-    }
+    aster_timers_set(aster_loop_timers(queue->parking->loop), &queue->timer, at_ns);
 }
 
 static void take_out(struct grantor_flight *flight)
@@ -107,18 +112,30 @@ static void try_head(struct grantor_queue *queue)
 }
 
 /* Whose time is over tries once more, outside the queue, and is told the outcome whatever it is. */
-static void fire(struct aster_timer *timer, int64_t now_ns)
+static void sweep(struct grantor_queue *queue, int64_t now_ns)
 {
-    struct grantor_queue *queue = (struct grantor_queue *)(void *)timer;
+    queue->swept_ns = now_ns;
+    queue->sweep_ns = INT64_MAX;
     struct grantor_flight *flight = queue->first;
     while (flight != NULL) {
         struct grantor_flight *next = flight->park_next;
-        if (flight->give_up_ns <= now_ns && !(queue->trying && flight == queue->first)) {
+        bool on_its_way = queue->trying && flight == queue->first; /* keep() looks at its time */
+        if (flight->give_up_ns <= now_ns && !on_its_way) {
             take_out(flight);
             flight->give_up_ns = 0;
             grantor_flight_launch(flight);
+        } else if (flight->give_up_ns < queue->sweep_ns && !on_its_way) {
+            queue->sweep_ns = flight->give_up_ns;
         }
         flight = next;
+    }
+}
+
+static void fire(struct aster_timer *timer, int64_t now_ns)
+{
+    struct grantor_queue *queue = (struct grantor_queue *)(void *)timer;
+    if (next_sweep_ns(queue) <= now_ns) {
+        sweep(queue, now_ns);
     }
     if (queue->first != NULL && !queue->trying && queue->retry_ns <= now_ns) {
         try_head(queue);
@@ -140,14 +157,22 @@ static struct grantor_queue *open_queue(struct grantor_parking *parking, struct 
     }
     queue->timer.fire = fire;
     queue->parking = parking;
+    queue->sweep_ns = INT64_MAX;
+    queue->swept_ns = INT64_MIN / 2;
     queue->size = resource.size;
     memcpy(queue->name, resource.data, resource.size);
     *at = queue;
     return queue;
 }
 
+static void heed(struct grantor_queue *queue, const struct grantor_flight *flight)
+{
+    queue->sweep_ns = flight->give_up_ns < queue->sweep_ns ? flight->give_up_ns : queue->sweep_ns;
+}
+
 static void append(struct grantor_queue *queue, struct grantor_flight *flight)
 {
+    heed(queue, flight);
     flight->queue = queue;
     flight->park_previous = queue->last;
     flight->park_next = NULL;
@@ -193,6 +218,7 @@ bool grantor_parking_keep(struct grantor_parking *parking, struct grantor_flight
         append(queue, flight);
     } else {
         queue->trying = false;
+        heed(queue, flight);
     }
     if (!queue->trying) {
         queue->retry_ns = when_to_retry(now_ns, decision);
