@@ -13,7 +13,8 @@ struct grantor_peers;
 struct grantor_peer {
     struct grantor_peer *next;
     size_t sessions;
-    size_t in_flight;    /* operations that are not answered */
+    size_t in_flight;    /* operations that are not answered, and replies that wait for room */
+    size_t held_bytes;   /* of replies that wait for room */
     int64_t refilled_ns; /* when `tokens` was last filled up */
     unsigned tokens;     /* refusals that may still be written to the history */
     size_t size;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "grantor/log.h"
+#include "grantor/outbox.h"
 #include "grantor/parking.h"
 #include "grantor/peers.h"
 #include "grantor/session.h"
@@ -67,6 +68,14 @@ static void frame(struct aster_link *link, struct aster_bytes payload, void *use
     }
 }
 
+static void drained(struct aster_link *link, void *user)
+{
+    (void)link;
+    if (user != NULL) {
+        grantor_outbox_drained(user);
+    }
+}
+
 static void closed(struct aster_link *link, enum aster_link_end end, const struct aster_error *error, void *user)
 {
     (void)link;
@@ -77,7 +86,7 @@ static void closed(struct aster_link *link, enum aster_link_end end, const struc
     }
 }
 
-static const struct aster_link_handler handler = {opened, frame, NULL, closed};
+static const struct aster_link_handler handler = {opened, frame, drained, closed};
 
 static void end_round(struct aster_round *round, int64_t now_ns)
 {
@@ -96,13 +105,14 @@ static aster_status add_round(void *argument)
 {
     struct grantor_state *state = argument;
     aster_loop_round_add(state->loop, &state->round);
-    return ASTER_OK;
+    return grantor_outbox_open(state, NULL);
 }
 
 static aster_status remove_round(void *argument)
 {
     struct grantor_state *state = argument;
     aster_loop_round_remove(state->loop, &state->round);
+    grantor_outbox_close(state);
     return ASTER_OK;
 }
 
@@ -188,7 +198,12 @@ static aster_status open_transports(struct grantor_server *server, const struct 
     }
     if (status ==
         ASTER_OK) { /* after the transports': rounds run newest first, so that answers leave in the same one */
-        aster_loop_call(server->state.loop, add_round, &server->state);
+        status = aster_loop_call(server->state.loop, add_round, &server->state);
+        if (status != ASTER_OK) {
+            aster_error_set(error, status, "no memory for the server's timer");
+        }
+    }
+    if (status == ASTER_OK) {
         status = listen_all(server->quic, &settings->quic, error);
     }
     if (status == ASTER_OK) {
@@ -352,7 +367,7 @@ static aster_status count_unsent(void *argument)
     struct change *change = argument;
     change->count = 0;
     for (struct grantor_session *session = change->server->state.sessions; session != NULL; session = session->next) {
-        change->count += aster_link_unacknowledged(session->link);
+        change->count += aster_link_unacknowledged(session->link) + session->held_bytes;
     }
     return ASTER_OK;
 }

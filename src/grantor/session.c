@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "grantor/batch.h"
 #include "grantor/log.h"
+#include "grantor/outbox.h"
 #include "grantor/peers.h"
 
 void grantor_session_open(struct grantor_state *state, struct aster_link *link)
@@ -42,6 +43,7 @@ void grantor_session_close(struct grantor_session *session)
     while (session->flights != NULL) {
         grantor_flight_abandon(session->flights);
     }
+    grantor_outbox_forget(session);
     grantor_peers_leave(state->peers, session->peer);
     session->peer = NULL;
     *(session->previous != NULL ? &session->previous->next : &state->sessions) = session->next;
@@ -91,7 +93,7 @@ bool grantor_session_send(struct grantor_session *session, const struct aster_an
     aster_status status =
         aster_answer_encode(answer, &state->out, state->frame, ASTER_FRAME_PAYLOAD_MAX, &length, &error);
     if (status == ASTER_OK) {
-        status = aster_link_send(session->link, (struct aster_bytes){state->frame, length}, &error);
+        status = grantor_outbox_send(session, (struct aster_bytes){state->frame, length}, &error);
     }
     if (status != ASTER_OK) {
         struct grantor_line line;
@@ -127,6 +129,10 @@ bool grantor_session_decided(struct grantor_session *session, uint64_t id, aster
 {
     if (status != ASTER_OK) {
         return grantor_session_fail(session, id, status, message);
+    }
+    if (decision->kind == ASTER_OP_INSPECT && session->peer->held_bytes > GRANTOR_OUTBOX_READS_MAX) {
+        return grantor_session_fail(session, id, ASTER_ERR_LIMIT,
+                                    "too many replies wait to be read: read them before asking more");
     }
     struct aster_answer answer = {.id = id, .kind = ASTER_ANSWER_DECISION};
     answer.decision = *decision;

@@ -30,6 +30,11 @@ struct grantor_session {
     struct grantor_chunk *chunks; /* replies to reads that wait for room */
     struct grantor_chunk **chunks_end;
     size_t chunk_bytes;
+    struct grantor_chunk *held; /* other replies that wait for room; see outbox.h */
+    struct grantor_chunk **held_end;
+    size_t held_bytes;
+    size_t left;      /* unacknowledged when the outbox last looked */
+    int64_t moved_ns; /* when that was seen to change */
     bool greeted;
     bool failed; /* being closed: nothing more is sent or taken */
 };
@@ -43,7 +48,7 @@ void grantor_session_close(struct grantor_session *session);
 void grantor_session_add(struct grantor_session *session, struct grantor_flight *flight);
 void grantor_session_remove(struct grantor_session *session, struct grantor_flight *flight);
 
-/* Send one reply; false when the peer will not get it (its buffer is full: the link is closed). */
+/* Send one reply, now or when there is room; false when the peer will not get it (the link is closed). */
 bool grantor_session_send(struct grantor_session *session, const struct aster_answer *answer);
 bool grantor_session_fail(struct grantor_session *session, uint64_t id, aster_status status, const char *message);
 bool grantor_session_decided(struct grantor_session *session, uint64_t id, aster_status status,

@@ -194,7 +194,8 @@ static void confess(struct grantor_session *session)
 
 void grantor_session_pump(struct grantor_session *session)
 {
-    while (session->chunks != NULL && !session->failed && aster_link_unacknowledged(session->link) < LINK_ROOM) {
+    while (session->chunks != NULL && !session->failed && session->held == NULL &&
+           aster_link_unacknowledged(session->link) < LINK_ROOM) {
         struct grantor_chunk *chunk = session->chunks;
         if (aster_link_send(session->link, (struct aster_bytes){chunk->payload, chunk->size}, NULL) != ASTER_OK) {
             return; /* the next round tries again */
@@ -205,7 +206,7 @@ void grantor_session_pump(struct grantor_session *session)
         session->state->chunk_bytes -= chunk->size;
         free(chunk);
     }
-    if (session->chunks == NULL && session->watchers != NULL) {
+    if (session->chunks == NULL && session->held == NULL && session->watchers != NULL) {
         confess(session);
     }
 }

@@ -33,9 +33,10 @@ struct grantor_state {
     struct grantor_flight **others_end;
     struct grantor_counters counters; /* any thread */
     struct aster_round round;
-    size_t flights;       /* not yet answered */
-    size_t in_flight_max; /* per identity */
-    size_t chunk_bytes;   /* replies to reads that wait for room, of all sessions */
+    size_t flights;                  /* not yet answered */
+    size_t in_flight_max;            /* per identity */
+    struct aster_timer outbox_timer; /* looks at links whose replies wait */
+    size_t chunk_bytes;              /* replies to reads that wait for room, of all sessions */
     bool draining;
     struct aster_scratch in;   /* for decoding */
     struct aster_scratch out;  /* for encoding */

@@ -253,6 +253,83 @@ static void many_renewals_are_answered_in_one_message(void **state)
     }
 }
 
+static char large[60000];
+
+static void put_large(struct grantor_client *client, const char *resource)
+{
+    int64_t epoch = grantor_world_take(client, resource, TTL_MS);
+    struct aster_call put = {.kind = ASTER_CALL_OPERATION};
+    memset(large, 'x', sizeof large);
+    put.one.operation = (struct aster_operation)ASTER_OPERATION_INIT;
+    put.one.operation.kind = ASTER_OP_PUT;
+    put.one.operation.resource = aster_text(resource);
+    put.one.operation.epoch = epoch;
+    put.one.operation.holder = client->identity;
+    put.one.operation.value = (struct aster_bytes){large, sizeof large};
+    assert_granted(grantor_client_decision(client, grantor_client_send(client, &put)));
+}
+
+static void expect_large(struct grantor_client *client, const uint64_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct aster_decision *decision = grantor_client_decision(client, ids[i]);
+        assert_granted(decision);
+        assert_true(aster_bytes_equal(decision->snapshot.value, (struct aster_bytes){large, sizeof large}));
+    }
+}
+
+static void large_answers_to_many_requests_at_once_all_arrive(void **state)
+{
+    (void)state;
+    struct grantor_client *clients[] = {&world.a, &world.op}; /* over QUIC and over TCP */
+    uint64_t ids[100];
+    put_large(&world.a, "catalog");
+    for (size_t c = 0; c < 2; c++) {
+        for (int i = 0; i < 100; i++) {
+            ids[i] = grantor_client_operate(clients[c], ASTER_OP_INSPECT, "catalog", 0);
+        }
+        expect_large(clients[c], ids, 100);
+        grantor_world_take(clients[c], c == 0 ? "next" : "last", TTL_MS);
+    }
+    assert_int_equal(grantor_process_count_log(&world.server, "reply-not-sent"), 0);
+}
+
+static void whoever_does_not_read_its_answers_is_waited_for_and_delays_nobody(void **state)
+{
+    (void)state;
+    uint64_t ids[200];
+    put_large(&world.a, "catalog");
+    grantor_client_throttle(&world.b, true);
+    for (int i = 0; i < 200; i++) {
+        ids[i] = grantor_client_operate(&world.b, ASTER_OP_INSPECT, "catalog", 0);
+    }
+    uint64_t acquire = grantor_client_acquire(&world.b, "mine", TTL_MS, 0);
+    for (int i = 0; i < 100; i++) {
+        settle(&world.op);
+    }
+    assert_false(grantor_client_has(&world.b, ids[199]));
+    grantor_client_throttle(&world.b, false);
+    expect_large(&world.b, ids, 200);
+    assert_granted(grantor_client_decision(&world.b, acquire));
+    assert_int_equal(grantor_process_count_log(&world.server, "reply-not-sent"), 0);
+}
+
+/* What waited for it is freed with its link, also from the count of what its identity has in flight. */
+static void whoever_leaves_without_reading_costs_nothing(void **state)
+{
+    (void)state;
+    put_large(&world.a, "catalog");
+    grantor_client_throttle(&world.b, true);
+    for (int i = 0; i < 200; i++) {
+        grantor_client_operate(&world.b, ASTER_OP_INSPECT, "catalog", 0);
+    }
+    settle(&world.op);
+    grantor_client_close(&world.b);
+    settle(&world.op);
+    grantor_client_connect(&world.b, world.server.tcp, true);
+    grantor_world_take(&world.b, "mine", TTL_MS);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
 
 int main(void)
@@ -271,6 +348,9 @@ int main(void)
         EACH(an_acquire_whose_client_left_blocks_nobody),
         EACH(a_lost_reply_is_repeated_under_the_same_id_without_a_second_effect),
         EACH(many_renewals_are_answered_in_one_message),
+        EACH(large_answers_to_many_requests_at_once_all_arrive),
+        EACH(whoever_does_not_read_its_answers_is_waited_for_and_delays_nobody),
+        EACH(whoever_leaves_without_reading_costs_nothing),
     };
     int failed = cmocka_run_group_tests_name("memory", tests, NULL, NULL);
     store = NULL;
