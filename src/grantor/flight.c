@@ -8,6 +8,7 @@
 #include "grantor/parking.h"
 #include "grantor/peers.h"
 #include "grantor/reader.h"
+#include "grantor/repeats.h"
 #include "grantor/session.h"
 
 #define DEADLINE_DEFAULT_MS 30000
@@ -30,6 +31,7 @@ static char *keep(struct aster_bytes *bytes, char *to)
 static void destroy(struct grantor_flight *flight)
 {
     flight->state->flights--;
+    grantor_repeats_remove(flight->state->repeats, flight);
     aster_reply_fini(&flight->reply);
     free(flight->message);
     free(flight);
@@ -90,6 +92,7 @@ struct grantor_flight *grantor_flight_start(struct grantor_state *state, struct 
         flight->give_up_ns = aster_loop_now_ns(state->loop) + aster_ms_to_ns(wait_ms < bound_ms ? wait_ms : bound_ms);
     }
     state->flights++;
+    grantor_repeats_add(state->repeats, flight);
     if (session != NULL) {
         grantor_session_add(session, flight);
     }
@@ -109,13 +112,14 @@ void grantor_flight_launch(struct grantor_flight *flight)
     *end = &flight->pending;
 }
 
-/* A grant that nobody can receive is given back, so that the next one need not wait for its ttl. A replayed one belongs
- * to whoever repeated the request. */
-static void undo(struct grantor_state *state, const struct aster_operation *granted,
-                 const struct aster_decision *decision)
+/* A grant that nobody can receive is given back, so that the next one need not wait for its ttl. One that was or will
+ * be replayed belongs to whoever repeated the request. */
+static void undo(const struct grantor_flight *lost, const struct aster_decision *decision)
 {
+    struct grantor_state *state = lost->state;
+    const struct aster_operation *granted = &lost->request.operation;
     if (granted->kind != ASTER_OP_ACQUIRE || decision == NULL || decision->outcome != ASTER_GRANTED ||
-        decision->replayed) {
+        decision->replayed || grantor_repeats_has_another(state->repeats, lost)) {
         return;
     }
     struct aster_operation release = ASTER_OPERATION_INIT;
@@ -180,10 +184,10 @@ void grantor_flight_answer(struct grantor_flight *flight, aster_status status, c
         struct grantor_session *session = flight->session;
         grantor_session_remove(session, flight);
         if (flight->batch == NULL && !grantor_session_decided(session, flight->id, status, decision, message)) {
-            undo(state, &flight->request.operation, decision);
+            undo(flight, decision);
         }
     } else if (!flight->undo) {
-        undo(state, &flight->request.operation, decision);
+        undo(flight, decision);
     }
     destroy(flight);
 }

@@ -20,6 +20,8 @@ struct grantor_flight {
     struct grantor_flight *park_previous; /* in the queue of waiters */
     struct grantor_flight *park_next;
     struct grantor_queue *queue;
+    struct grantor_flight *repeat_previous; /* in a bucket of repeats.h */
+    struct grantor_flight *repeat_next;
     int64_t give_up_ns; /* on the loop's clock: until then it may be parked; 0 = it does not wait */
     uint64_t id;
     size_t slot; /* in the batch */

@@ -9,8 +9,7 @@
 #define BUCKETS 4096
 #define LOOK_AGAIN_NS INT64_C(1000000000)
 #define LEAST_NS INT64_C(1000000) /* the serializer's clock may be a little behind the loop's */
-#define SWEEP_NS INT64_C(5000000) /* between two walks through one queue, so that a long one cannot hold up the loop   \
-                                   */
+#define SWEEP_NS INT64_C(5000000) /* between two walks through a long queue */
 
 struct grantor_queue {
     struct aster_timer timer;
@@ -230,11 +229,17 @@ bool grantor_parking_keep(struct grantor_parking *parking, struct grantor_flight
     return waits;
 }
 
+bool grantor_parking_is_parked(const struct grantor_flight *flight)
+{
+    const struct grantor_queue *queue = flight->queue;
+    return queue != NULL && !(queue->trying && queue->first == flight);
+}
+
 bool grantor_parking_leave(struct grantor_parking *parking, struct grantor_flight *flight)
 {
     (void)parking;
     struct grantor_queue *queue = flight->queue;
-    if (queue == NULL || (queue->trying && queue->first == flight)) {
+    if (!grantor_parking_is_parked(flight)) {
         return false;
     }
     take_out(flight);

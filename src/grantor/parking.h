@@ -19,6 +19,9 @@ bool grantor_parking_join(struct grantor_parking *parking, struct grantor_flight
 bool grantor_parking_keep(struct grantor_parking *parking, struct grantor_flight *flight, aster_status status,
                           const struct aster_decision *decision);
 
+/* It waits, and is not being tried. */
+bool grantor_parking_is_parked(const struct grantor_flight *flight);
+
 /* Take it out, true, unless it is being tried: then keep() will not keep it. */
 bool grantor_parking_leave(struct grantor_parking *parking, struct grantor_flight *flight);
 

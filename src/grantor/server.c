@@ -8,6 +8,7 @@
 #include "grantor/outbox.h"
 #include "grantor/parking.h"
 #include "grantor/peers.h"
+#include "grantor/repeats.h"
 #include "grantor/session.h"
 #include "grantor/store.h"
 #include "platform/files.h"
@@ -138,6 +139,9 @@ static aster_status prepare(struct grantor_state *state, struct aster_error *err
     }
     aster_status status = grantor_peers_create(&state->peers, error);
     if (status == ASTER_OK) {
+        status = grantor_repeats_create(&state->repeats, error);
+    }
+    if (status == ASTER_OK) {
         status = aster_loop_create("asterd-net", &state->loop, error);
     }
     if (status == ASTER_OK && (aster_serializer_traits_of(state->serializer) & ASTER_SERIALIZER_QUEUES_WAITERS) == 0) {
@@ -255,6 +259,7 @@ static void destroy(struct grantor_server *server, bool keep_settings)
     aster_loop_destroy(state->loop); /* runs what was posted */
     aster_serializer_destroy(state->serializer);
     grantor_parking_destroy(state->parking);
+    grantor_repeats_destroy(state->repeats);
     grantor_peers_destroy(state->peers);
     grantor_page_destroy(state->page);
     if (keep_settings) {

@@ -18,6 +18,7 @@ struct grantor_reader;
 struct grantor_peers;
 struct grantor_parking;
 struct grantor_page;
+struct grantor_repeats;
 
 struct grantor_state {
     struct aster_loop *loop;
@@ -26,6 +27,7 @@ struct grantor_state {
     struct grantor_reader *reader;       /* any thread */
     struct grantor_peers *peers;
     struct grantor_parking *parking; /* NULL when the serializer queues waiters by itself */
+    struct grantor_repeats *repeats;
     struct grantor_session *sessions;
     struct grantor_flight *renewals; /* to be submitted at the end of this round, first */
     struct grantor_flight **renewals_end;

@@ -4,6 +4,7 @@
 #include "grantor/flight.h"
 #include "grantor/peers.h"
 #include "grantor/reader.h"
+#include "grantor/repeats.h"
 #include "grantor/session.h"
 #include "support/unit.h"
 
@@ -59,6 +60,7 @@ static int open_world(void **state)
     assert_int_equal(aster_serializer_create(&ops, &slow, NULL, &world.serializer, NULL), ASTER_OK);
     assert_int_equal(aster_loop_create("flight", &world.loop, NULL), ASTER_OK);
     assert_int_equal(grantor_peers_create(&world.peers, NULL), ASTER_OK);
+    assert_int_equal(grantor_repeats_create(&world.repeats, NULL), ASTER_OK);
     assert_int_equal(grantor_reader_create(&world, &world.reader, NULL), ASTER_OK);
     session.state = &world;
     session.failed = true; /* nothing can be sent any more */
@@ -74,6 +76,7 @@ static int close_world(void **state)
     grantor_reader_destroy(world.reader);
     grantor_peers_leave(world.peers, session.peer);
     grantor_peers_destroy(world.peers);
+    grantor_repeats_destroy(world.repeats);
     aster_loop_destroy(world.loop);
     aster_serializer_destroy(world.serializer);
     return 0;
@@ -87,6 +90,7 @@ static struct grantor_flight *start(enum aster_operation_kind kind, const char *
     operation.caller = aster_text("w1");
     operation.ttl_ms = 1000;
     operation.epoch = kind == ASTER_OP_ACQUIRE ? 0 : 3;
+    operation.request_id[0] = 1;
     struct grantor_flight *flight = grantor_flight_start(&world, &session, 1, &operation, 0, 0);
     assert_non_null(flight);
     return flight;
@@ -142,6 +146,41 @@ static void a_replayed_grant_is_not_given_back(void **state)
     bool replayed = true;
     aster_loop_call(world.loop, grant_after_leaving, &replayed);
     assert_int_equal(slow.count, 1);
+}
+
+/* The second link's own answer comes after the first one's. */
+static aster_status grant_while_it_is_repeated(void *argument)
+{
+    struct grantor_flight *flight = start(ASTER_OP_ACQUIRE, argument);
+    grantor_flights_submit(&world);
+    grantor_flight_abandon(flight);
+    session.failed = false;
+    start(ASTER_OP_ACQUIRE, "catalog");
+    grantor_flights_submit(&world);
+    answer(0, false);
+    session.failed = true; /* there is no link to send on */
+    answer(1, true);
+    return ASTER_OK;
+}
+
+static void a_grant_whose_request_is_being_repeated_is_not_given_back(void **state)
+{
+    (void)state;
+    char resource[] = "catalog";
+    aster_loop_call(world.loop, grant_while_it_is_repeated, resource);
+    assert_int_equal(slow.count, 2);
+    assert_int_equal(slow.kinds[1], ASTER_OP_ACQUIRE);
+}
+
+static void another_request_does_not_keep_a_grant_that_finds_nobody(void **state)
+{
+    (void)state;
+    char resource[] = "other";
+    aster_loop_call(world.loop, grant_while_it_is_repeated, resource);
+    assert_int_equal(slow.count, 3);
+    assert_int_equal(slow.kinds[2], ASTER_OP_RELEASE);
+    slow.kept[1] = slow.kept[2];
+    aster_loop_call(world.loop, answer_rest, NULL);
 }
 
 static aster_status grant_that_cannot_be_sent(void *argument)
@@ -223,6 +262,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EACH(a_grant_that_finds_nobody_is_given_back),
         EACH(a_replayed_grant_is_not_given_back),
+        EACH(a_grant_whose_request_is_being_repeated_is_not_given_back),
+        EACH(another_request_does_not_keep_a_grant_that_finds_nobody),
         EACH(a_grant_that_cannot_be_sent_is_given_back),
         EACH(of_a_client_that_left_only_the_acquire_is_dropped),
         EACH(renewals_go_first),
