@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "cli/grantor/grantor.h"
 
+#define OPEN_ATTEMPTS 10 /* each waits for the write lock as long as busy_timeout_ms, a second */
+
 static bool begins(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -130,6 +132,17 @@ static aster_status make_directories(const char *path, struct aster_error *error
     return ASTER_OK;
 }
 
+/* Opening writes (tables, a new boot's ttl), and many commands may start at once: that is no reason to fail. */
+static aster_status open_when_free(const char *path, const struct aster_sqlite_options *options,
+                                   struct aster_serializer **serializer, struct aster_error *error)
+{
+    aster_status status = ASTER_ERR_BUSY;
+    for (int attempt = 0; status == ASTER_ERR_BUSY && attempt < OPEN_ATTEMPTS; attempt++) {
+        status = aster_sqlite_open(path, options, serializer, error);
+    }
+    return status;
+}
+
 static aster_status open_sqlite(const struct aster_store_name *name, enum aster_store_mode mode,
                                 struct aster_serializer **serializer, struct aster_error *error)
 {
@@ -148,7 +161,7 @@ static aster_status open_sqlite(const struct aster_store_name *name, enum aster_
             return status;
         }
     }
-    return aster_sqlite_open(name->path, &options, serializer, error);
+    return open_when_free(name->path, &options, serializer, error);
 }
 
 aster_status aster_store_open_quietly(const char *store, const char *node, enum aster_store_mode mode,
