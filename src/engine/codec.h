@@ -31,6 +31,9 @@ aster_status aster_row_decode(struct aster_bytes bytes, struct aster_bytes *reso
 aster_status aster_operation_decode(struct aster_bytes bytes, struct aster_operation *operation,
                                     struct aster_error *error);
 
+/* The 64-bit check that ends every encoding, over all bytes before it. Against damage, not against an adversary. */
+uint64_t aster_encoding_check(struct aster_bytes bytes);
+
 /* A 64-bit check of the row's durable content, for stores that keep rows in columns. */
 uint64_t aster_row_checksum(struct aster_bytes resource, const struct aster_row *row);
 

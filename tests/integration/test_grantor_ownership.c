@@ -200,8 +200,8 @@ static void a_waiter_that_disconnects_is_skipped(void **state)
     assert_granted(grantor_client_decision(&world.op, waiting)); /* far sooner than b's ttl would have ended */
 }
 
-/* Whether the server sees the request or the end first, nobody is left waiting for longer than the short ttl that a grant
- * has which was already on its way. */
+/* Whether the server sees the request or the end first, nobody is left waiting for longer than the short ttl that a
+ * grant has which was already on its way. */
 static void an_acquire_whose_client_left_blocks_nobody(void **state)
 {
     (void)state;

@@ -19,7 +19,7 @@ struct grantor_received {
 struct grantor_client {
     char directory[64];
     char id[ASTER_NODE_ID_SIZE];
-    struct aster_bytes identity; /* the same as a view; CA mode: the test's SPIFFE id */
+    struct aster_bytes identity;                 /* the same as a view; CA mode: the test's SPIFFE id */
     const struct aster_credentials_files *files; /* CA mode: instead of the node's; or NULL */
     struct aster_loop *loop;
     struct aster_transport *transport;
