@@ -37,7 +37,8 @@ violations() {
         *) house=${house%%/*} ;;
         esac
         [ -n "${allowed[$house]+x}" ] || { echo "$file: the house $house is not in the table of this test"; continue; }
-        include=$(sed -E 's/.*[<"]([^>"]+)[>"].*/\1/' <<<"$include")
+        include=${include#*[<\"]}
+        include=${include%%[>\"]*}
         target=${include%%/*}
         if [ -d "$1/src/$target" ] && [ "$include" != "$target" ]; then
             [[ $target == "${house%%/*}" || " ${allowed[$house]} " == *" $target "* ]] ||
