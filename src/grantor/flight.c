@@ -167,6 +167,10 @@ void grantor_flight_answer(struct grantor_flight *flight, aster_status status, c
     struct grantor_state *state = flight->state;
     bool granted = decision != NULL && decision->outcome == ASTER_GRANTED;
     flight->submitted = false;
+    if (status == ASTER_ERR_CANCELLED && state->draining && !flight->cancelled) {
+        status = ASTER_ERR_CLOSED;
+        message = "the server is shutting down: try another one, or again";
+    }
     if (state->parking != NULL && grantor_parking_keep(state->parking, flight, status, decision)) {
         return;
     }
@@ -226,5 +230,19 @@ void grantor_flights_submit(struct grantor_state *state)
     while (state->renewals != NULL || state->others != NULL) {
         submit(state, &state->renewals, &state->renewals_end);
         submit(state, &state->others, &state->others_end);
+    }
+}
+
+void grantor_flights_dismiss(struct grantor_state *state)
+{
+    grantor_flights_submit(state); /* only what has been submitted can be cancelled */
+    for (struct grantor_session *session = state->sessions; session != NULL; session = session->next) {
+        struct grantor_flight *next;
+        for (struct grantor_flight *flight = session->flights; flight != NULL; flight = next) {
+            next = flight->next; /* the answer may come, and free the flight, inside the call */
+            if (flight->submitted && flight->request.wait_until_ns > 0) {
+                aster_serializer_cancel(state->serializer, &flight->request);
+            }
+        }
     }
 }

@@ -56,4 +56,8 @@ void grantor_flight_answer(struct grantor_flight *flight, aster_status status, c
 /* The end of a round: submit what it brought, renewals first. */
 void grantor_flights_submit(struct grantor_state *state);
 
+/* The server is draining: whoever waits in the serializer is answered CLOSED. The serializer itself stays open for what
+ * is being decided and for the reader's last look. */
+void grantor_flights_dismiss(struct grantor_state *state);
+
 #endif

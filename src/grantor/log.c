@@ -1,28 +1,103 @@
 #include "grantor/log.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-static void put(struct grantor_line *line, const char *text, size_t size)
+#include "grantor/escape.h"
+
+#define TAIL 3 /* a closing quote, a closing brace and the newline always fit */
+
+static _Atomic(enum grantor_log_format) chosen = GRANTOR_LOGFMT;
+
+bool grantor_log_format_named(const char *name, enum grantor_log_format *format)
 {
-    size_t room = sizeof line->text - 1 - line->used; /* the newline always fits */
-    size_t taken = size < room ? size : room;
-    memcpy(line->text + line->used, text, taken);
-    line->used += taken;
+    bool json = strcmp(name, "json") == 0;
+    if (!json && strcmp(name, "logfmt") != 0) {
+        return false;
+    }
+    *format = json ? GRANTOR_LOG_JSON : GRANTOR_LOGFMT;
+    return true;
 }
 
-static void put_text(struct grantor_line *line, const char *text)
+void grantor_log_use(enum grantor_log_format format)
 {
-    put(line, text, strlen(text));
+    atomic_store_explicit(&chosen, format, memory_order_relaxed);
 }
 
-static void put_key(struct grantor_line *line, const char *key)
+static size_t room(const struct grantor_line *line)
 {
-    put_text(line, " ");
-    put_text(line, key);
-    put_text(line, "=");
+    const size_t limit = sizeof line->text - TAIL;
+    return line->used < limit ? limit - line->used : 0;
+}
+
+/* All of it or nothing. */
+static bool put(struct grantor_line *line, const char *text, size_t size)
+{
+    if (size > room(line)) {
+        return false;
+    }
+    memcpy(line->text + line->used, text, size);
+    line->used += size;
+    return true;
+}
+
+static bool put_key(struct grantor_line *line, const char *key)
+{
+    char text[64];
+    bool json = line->format == GRANTOR_LOG_JSON;
+    const char *gap = line->used == 0 ? (json ? "{" : "") : (json ? "," : " ");
+    int length = snprintf(text, sizeof text, json ? "%s\"%s\":" : "%s%s=", gap, key);
+    return room(line) > (size_t)length && put(line, text, (size_t)length);
+}
+
+void grantor_line_bytes(struct grantor_line *line, const char *key, struct aster_bytes value)
+{
+    char escaped[GRANTOR_ESCAPED_MAX];
+    if (!put_key(line, key)) {
+        return;
+    }
+    put(line, "\"", 1);
+    while (value.size > 0) {
+        size_t written;
+        size_t taken = grantor_escape(value, escaped, &written);
+        if (!put(line, escaped, written)) {
+            break;
+        }
+        value = (struct aster_bytes){(const char *)value.data + taken, value.size - taken};
+    }
+    line->text[line->used++] = '"'; /* from the tail */
+}
+
+static bool is_plain(const char *value)
+{
+    for (const char *at = value; *at != '\0'; at++) {
+        if (*at <= ' ' || *at >= 0x7f || *at == '"' || *at == '\\' || *at == '=') {
+            return false;
+        }
+    }
+    return value[0] != '\0';
+}
+
+void grantor_line_text(struct grantor_line *line, const char *key, const char *value)
+{
+    size_t size = strlen(value);
+    if (line->format == GRANTOR_LOG_JSON || !is_plain(value) || size + strlen(key) + 2 > room(line)) {
+        grantor_line_bytes(line, key, aster_text(value));
+    } else if (put_key(line, key)) {
+        put(line, value, size);
+    }
+}
+
+void grantor_line_number(struct grantor_line *line, const char *key, int64_t value)
+{
+    char text[32];
+    size_t size = (size_t)snprintf(text, sizeof text, "%" PRId64, value);
+    if (size + strlen(key) + 4 <= room(line) && put_key(line, key)) {
+        put(line, text, size);
+    }
 }
 
 void grantor_line_init(struct grantor_line *line, enum grantor_level level, const char *event)
@@ -31,55 +106,22 @@ void grantor_line_init(struct grantor_line *line, enum grantor_level level, cons
     struct timespec now;
     struct tm parts;
     char text[64];
+    line->format = atomic_load_explicit(&chosen, memory_order_relaxed);
     line->used = 0;
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &parts);
-    size_t length = strftime(text, sizeof text, "ts=%Y-%m-%dT%H:%M:%S", &parts);
+    size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
     snprintf(text + length, sizeof text - length, ".%03dZ", (int)(now.tv_nsec / 1000000));
-    put_text(line, text);
+    grantor_line_text(line, "ts", text);
     grantor_line_text(line, "level", levels[level]);
     grantor_line_text(line, "event", event);
 }
 
-void grantor_line_bytes(struct grantor_line *line, const char *key, struct aster_bytes value)
-{
-    const unsigned char *bytes = value.data;
-    put_key(line, key);
-    put_text(line, "\"");
-    for (size_t i = 0; i < value.size; i++) {
-        char escaped[8];
-        if (bytes[i] == '"' || bytes[i] == '\\') {
-            snprintf(escaped, sizeof escaped, "\\%c", bytes[i]);
-        } else if (bytes[i] < 0x20 || bytes[i] == 0x7f) {
-            snprintf(escaped, sizeof escaped, "\\x%02x", bytes[i]);
-        } else {
-            snprintf(escaped, sizeof escaped, "%c", bytes[i]);
-        }
-        put_text(line, escaped);
-    }
-    put_text(line, "\"");
-}
-
-void grantor_line_text(struct grantor_line *line, const char *key, const char *value)
-{
-    if (value[0] == '\0' || strpbrk(value, " \"\\=") != NULL) {
-        grantor_line_bytes(line, key, aster_text(value));
-        return;
-    }
-    put_key(line, key);
-    put_text(line, value);
-}
-
-void grantor_line_number(struct grantor_line *line, const char *key, int64_t value)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    put_key(line, key);
-    put_text(line, text);
-}
-
 void grantor_line_end(struct grantor_line *line)
 {
+    if (line->format == GRANTOR_LOG_JSON) {
+        line->text[line->used++] = '}';
+    }
     line->text[line->used++] = '\n';
     ssize_t written = write(STDERR_FILENO, line->text, line->used);
     (void)written; /* there is nowhere to report it */

@@ -1,20 +1,29 @@
-/* The log: logfmt on standard error, one line per event. Any thread. Never a value or a secret. */
+/* The log: one line per event on standard error, as logfmt or as JSON. Any thread. Never a value or a secret. */
 #ifndef GRANTOR_LOG_H
 #define GRANTOR_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "aster/bytes.h"
 
 enum grantor_level { GRANTOR_INFO = 0, GRANTOR_WARNING = 1, GRANTOR_ERROR = 2 };
+enum grantor_log_format { GRANTOR_LOGFMT = 0, GRANTOR_LOG_JSON = 1 };
 
 #define GRANTOR_LINE_MAX 4096
 
-/* One line under construction; what does not fit is cut. */
+/* One line under construction. A value that does not fit is cut, a field without any room is left out; what is written
+ * stays well-formed. */
 struct grantor_line {
+    enum grantor_log_format format;
     char text[GRANTOR_LINE_MAX];
     size_t used;
 };
+
+/* "logfmt" or "json"; false when it is neither. */
+bool grantor_log_format_named(const char *name, enum grantor_log_format *format);
+/* For the lines that begin from now on; logfmt until it is called. */
+void grantor_log_use(enum grantor_log_format format);
 
 /* Begin with time, level and event. */
 void grantor_line_init(struct grantor_line *line, enum grantor_level level, const char *event);

@@ -15,18 +15,20 @@
 
 struct arguments {
     const char *config;
-    const char *store; /* instead of the file's; NULL = the file's */
+    const char *store;      /* instead of the file's; NULL = the file's */
+    const char *log_format; /* the same */
     bool check;
 };
 
 static const char usage[] =
-    "usage: asterd [--config FILE] [--store sqlite:PATH|mem:] [--check]\n"
+    "usage: asterd [--config FILE] [--store sqlite:PATH|mem:] [--log-format logfmt|json] [--check]\n"
     "\n"
     "Serve leases over QUIC and TCP with mutual TLS 1.3.\n"
     "\n"
-    "  --config FILE  default " CONFIG_DEFAULT "\n"
-    "  --store STORE  instead of the one in the file\n"
-    "  --check        read the configuration, say what is wrong, serve nothing\n"
+    "  --config FILE        default " CONFIG_DEFAULT "\n"
+    "  --store STORE        instead of the one in the file\n"
+    "  --log-format FORMAT  logfmt or json, instead of the one in the file\n"
+    "  --check              read the configuration, say what is wrong, serve nothing\n"
     "  --version, --help\n"
     "\n"
     "SIGHUP reloads the configuration and the certificate, SIGTERM drains and ends. See asterd(8).\n";
@@ -34,10 +36,13 @@ static const char usage[] =
 /* Returns an exit status, or -1 to go on. */
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'}, {"store", required_argument, NULL, 's'},
-        {"check", no_argument, NULL, 'k'},        {"version", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                            {"store", required_argument, NULL, 's'},
+                                            {"log-format", required_argument, NULL, 'l'},
+                                            {"check", no_argument, NULL, 'k'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
@@ -46,6 +51,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
             break;
         case 's':
             arguments->store = optarg;
+            break;
+        case 'l':
+            arguments->log_format = optarg;
             break;
         case 'k':
             arguments->check = true;
@@ -65,6 +73,12 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         fprintf(stderr, "asterd: \"%s\" is not an option\n%s", argv[optind], usage);
         return EX_USAGE;
     }
+    enum grantor_log_format format = GRANTOR_LOGFMT;
+    if (arguments->log_format != NULL && !grantor_log_format_named(arguments->log_format, &format)) {
+        fprintf(stderr, "asterd: --log-format is \"%s\": write logfmt or json\n", arguments->log_format);
+        return EX_USAGE;
+    }
+    grantor_log_use(format); /* until the configuration has been read */
     return -1;
 }
 
@@ -72,6 +86,9 @@ static aster_status read_settings(const struct arguments *arguments, struct gran
                                   struct aster_error *error)
 {
     aster_status status = grantor_settings_read(arguments->config, settings, error);
+    if (status == ASTER_OK && arguments->log_format != NULL) {
+        grantor_log_format_named(arguments->log_format, &(*settings)->log_format);
+    }
     if (status != ASTER_OK || arguments->store == NULL) {
         return status;
     }
@@ -100,9 +117,12 @@ static void reload(struct grantor_server *server, const struct arguments *argume
     struct grantor_settings *settings = NULL;
     aster_status status = read_settings(arguments, &settings, &error);
     if (status == ASTER_OK) {
+        enum grantor_log_format format = settings->log_format;
         status = grantor_server_reload(server, settings, &error);
         if (status != ASTER_OK) {
             grantor_settings_destroy(settings);
+        } else {
+            grantor_log_use(format);
         }
     }
     if (status != ASTER_OK) {
@@ -146,6 +166,7 @@ int main(int argc, char **argv)
         grantor_settings_destroy(settings);
         return EX_OK;
     }
+    grantor_log_use(settings->log_format);
     if (grantor_server_start(settings, &server, &error) != ASTER_OK) {
         grantor_settings_destroy(settings);
         return fail("not-started", &error);

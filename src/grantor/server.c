@@ -356,6 +356,8 @@ static aster_status run_drain(void *argument)
     server->state.draining = true;
     if (server->state.parking != NULL) {
         grantor_parking_close(server->state.parking);
+    } else {
+        grantor_flights_dismiss(&server->state);
     }
     return ASTER_OK;
 }
@@ -400,9 +402,6 @@ static bool wait_for_none(struct grantor_server *server, aster_status (*count)(v
 void grantor_server_stop(struct grantor_server *server)
 {
     aster_loop_call(server->state.loop, run_drain, server);
-    if (server->state.parking == NULL) {
-        aster_serializer_close(server->state.serializer); /* whoever waits there is answered CLOSED */
-    }
     bool answered = wait_for_none(server, count_flights, ANSWER_ROUNDS);
     wait_for_none(server, count_unsent, FLUSH_ROUNDS);
     aster_loop_call(server->state.loop, run_end, server);

@@ -92,6 +92,7 @@ static void copy_all(cfg_t *cfg, struct grantor_settings *settings, bool *failed
     settings->certificate = copy_text(cfg_getstr(cfg, "certificate"), failed);
     settings->roots = copy_text(cfg_getstr(cfg, "roots"), failed);
     settings->http = copy_text(cfg_getstr(cfg, "http"), failed);
+    grantor_log_format_named(cfg_getstr(cfg, "log-format"), &settings->log_format);
     settings->in_flight_max = (size_t)cfg_getint(cfg, "in-flight-max");
     settings->idle_timeout_ms = cfg_getint(cfg, "idle-timeout-ms");
     cfg_t *listen = cfg_getsec(cfg, "listen");
@@ -144,6 +145,7 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
                            CFG_STR("certificate", NULL, CFGF_NONE),
                            CFG_STR("roots", NULL, CFGF_NONE),
                            CFG_STR("http", NULL, CFGF_NONE),
+                           CFG_STR("log-format", "logfmt", CFGF_NONE),
                            CFG_INT("in-flight-max", IN_FLIGHT_DEFAULT, CFGF_NONE),
                            CFG_INT("idle-timeout-ms", IDLE_TIMEOUT_DEFAULT_MS, CFGF_NONE),
                            CFG_SEC("listen", listen, CFGF_NONE),

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "aster/operation.h"
+#include "grantor/log.h"
 
 #define GRANTOR_VERBS 12 /* the numbers of aster_operation_kind, then list, history and watch */
 enum grantor_verb { GRANTOR_LIST = 9, GRANTOR_HISTORY = 10, GRANTOR_WATCH = 11 };
@@ -34,7 +35,8 @@ struct grantor_settings {
     char *requires[GRANTOR_VERBS]; /* the role that a verb needs, NULL = none */
     struct grantor_node *nodes;    /* ascending by id */
     size_t node_count;
-    char *http;           /* loopback address of metrics and health; NULL = none */
+    char *http; /* loopback address of metrics and health; NULL = none */
+    enum grantor_log_format log_format;
     size_t in_flight_max; /* operations of one identity that may be unanswered */
     int64_t idle_timeout_ms;
 };

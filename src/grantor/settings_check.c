@@ -20,6 +20,17 @@ static int check_store(cfg_t *cfg, cfg_opt_t *option)
     return -1;
 }
 
+static int check_log_format(cfg_t *cfg, cfg_opt_t *option)
+{
+    const char *name = cfg_opt_getnstr(option, cfg_opt_size(option) - 1);
+    enum grantor_log_format format;
+    if (name != NULL && grantor_log_format_named(name, &format)) {
+        return 0;
+    }
+    cfg_error(cfg, "log-format is \"%.100s\": write \"logfmt\" or \"json\"", name != NULL ? name : "");
+    return -1;
+}
+
 static int check_range(cfg_t *cfg, cfg_opt_t *option, long least, long most)
 {
     long value = cfg_opt_getnint(option, 0);
@@ -87,6 +98,7 @@ static int check_prefix(cfg_t *cfg, cfg_opt_t *option)
 void grantor_settings_checks(cfg_t *cfg)
 {
     cfg_set_validate_func(cfg, "store", check_store);
+    cfg_set_validate_func(cfg, "log-format", check_log_format);
     cfg_set_validate_func(cfg, "in-flight-max", check_in_flight);
     cfg_set_validate_func(cfg, "idle-timeout-ms", check_idle);
     cfg_set_validate_func(cfg, "node", check_node);

@@ -186,6 +186,25 @@ static void reading_can_be_bound_to_a_role(void **state)
     assert_int_equal(answer->error.status, ASTER_ERR_INVALID);
 }
 
+static void a_clean_stop_logs_the_last_decisions(void **state)
+{
+    (void)state;
+    char name[32];
+    struct grantor_client *client = &world.a;
+    grantor_world_take(client, "held", TTL_MS);
+    uint64_t waiting = grantor_client_acquire(&world.b, "held", TTL_MS, TTL_MS);
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "last-%d", i);
+        grantor_world_take(client, name, TTL_MS);
+    }
+    assert_int_equal(grantor_process_end(&world.server, SIGTERM), 0);
+    const struct aster_answer *answer = grantor_client_await(&world.b, waiting);
+    assert_int_equal(answer->kind, ASTER_ANSWER_ERROR);
+    assert_int_equal(answer->error.status, ASTER_ERR_CLOSED);
+    assert_int_equal(grantor_process_count_log(&world.server, "event=granted"), 41);
+    assert_int_equal(grantor_process_count_log(&world.server, "level=error"), 0);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
 
 int main(void)
@@ -198,6 +217,7 @@ int main(void)
         EACH(a_slow_watcher_is_told_that_it_lost_events_and_delays_nobody),
         EACH(a_cancelled_watch_ends_with_an_answer),
         EACH(reading_can_be_bound_to_a_role),
+        EACH(a_clean_stop_logs_the_last_decisions),
     };
     int failed = cmocka_run_group_tests_name("memory", tests, NULL, NULL);
     store = NULL;
