@@ -102,14 +102,14 @@ struct grantor_chunk *grantor_page_rows(struct grantor_page *page, uint64_t id, 
     return encode(page, &answer);
 }
 
-struct grantor_chunk *grantor_page_events(struct grantor_page *page, uint64_t id, bool more, int64_t revision,
-                                          bool lost)
+struct grantor_chunk *grantor_page_events(struct grantor_page *page, uint64_t id, const struct grantor_page_end *end)
 {
     struct aster_answer answer = {.id = id, .kind = ASTER_ANSWER_EVENTS};
     answer.events.events = page->events;
     answer.events.count = page->count;
-    answer.events.more = more;
-    answer.events.revision = revision;
-    answer.events.lost = lost;
+    answer.events.more = end->more;
+    answer.events.revision = end->revision;
+    answer.events.lost = end->lost;
+    answer.events.cut = end->cut;
     return encode(page, &answer);
 }

@@ -35,9 +35,16 @@ void grantor_page_clear(struct grantor_page *page);
 bool grantor_page_add_row(struct grantor_page *page, const struct aster_snapshot *row);
 bool grantor_page_add_event(struct grantor_page *page, const struct aster_event *event);
 
+/* What is told with a page of events; see Events in the schema. */
+struct grantor_page_end {
+    int64_t revision;
+    bool more;
+    bool lost;
+    bool cut;
+};
+
 /* The page as a reply; NULL when out of memory. */
 struct grantor_chunk *grantor_page_rows(struct grantor_page *page, uint64_t id, bool more);
-struct grantor_chunk *grantor_page_events(struct grantor_page *page, uint64_t id, bool more, int64_t revision,
-                                          bool lost);
+struct grantor_chunk *grantor_page_events(struct grantor_page *page, uint64_t id, const struct grantor_page_end *end);
 
 #endif

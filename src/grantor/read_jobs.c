@@ -4,13 +4,17 @@
 
 #include "base/error.h"
 
-#define CHUNKS_MAX 256 /* of one reply: the reader of a longer history asks again */
+/* Messages of one reply, which bound what a read may cost: a longer history is asked for again, a watch that begins too
+ * far back is told that it lost events. */
+#define HISTORY_CHUNKS_MAX 16
+#define WATCH_CHUNKS_MAX 256
 
 /* One walk over rows or events. */
 struct walk {
     struct grantor_job *job;
     struct grantor_page *page;
     size_t chunks;
+    size_t chunks_max;
     int64_t last; /* revision of the last event that was seen */
     int64_t stop; /* and the last that is wanted */
     int64_t skip; /* HISTORY with a limit: so many are too old */
@@ -88,8 +92,9 @@ static bool visit_event(const struct aster_event *event, void *user)
     if (grantor_page_add_event(walk->page, event)) {
         return true;
     }
-    add_chunk(walk, grantor_page_events(walk->page, walk->job->id, true, before, walk->lost));
-    if (walk->chunks >= CHUNKS_MAX || walk->failed) {
+    const struct grantor_page_end end = {.revision = before, .more = true, .lost = walk->lost};
+    add_chunk(walk, grantor_page_events(walk->page, walk->job->id, &end));
+    if (walk->chunks >= walk->chunks_max || walk->failed) {
         walk->last = before;
         return false;
     }
@@ -123,6 +128,7 @@ static aster_status read_events(struct walk *walk, int64_t revision, struct aste
     struct grantor_job *job = walk->job;
     bool watch = job->kind == ASTER_CALL_WATCH;
     walk->stop = watch ? revision : INT64_MAX;
+    walk->chunks_max = watch ? WATCH_CHUNKS_MAX : HISTORY_CHUNKS_MAX;
     aster_status status = skip_old(walk, error);
     if (status == ASTER_OK) {
         status = walk_history(walk, error);
@@ -130,11 +136,12 @@ static aster_status read_events(struct walk *walk, int64_t revision, struct aste
     if (status != ASTER_OK) {
         return status;
     }
-    bool cut = walk->chunks >= CHUNKS_MAX;
+    bool cut = walk->chunks >= walk->chunks_max;
     int64_t reached = walk->last > job->after_revision ? walk->last : job->after_revision;
     job->revision = watch && !cut ? revision : reached;
-    add_chunk(walk, grantor_page_events(walk->page, job->id, watch, watch && !cut ? revision : reached,
-                                        walk->lost || (watch && cut)));
+    const struct grantor_page_end end = {
+        .revision = job->revision, .more = watch, .lost = walk->lost || (watch && cut), .cut = cut && !watch};
+    add_chunk(walk, grantor_page_events(walk->page, job->id, &end));
     return ASTER_OK;
 }
 

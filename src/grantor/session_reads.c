@@ -225,7 +225,8 @@ static void flush(struct grantor_session *session, struct grantor_watcher *watch
 {
     struct grantor_chunk *chunk = NULL;
     if (page->count > 0 && session->chunk_bytes < BACKLOG_MAX) {
-        chunk = grantor_page_events(page, watcher->id, true, revision, watcher->lost);
+        const struct grantor_page_end end = {.revision = revision, .more = true, .lost = watcher->lost};
+        chunk = grantor_page_events(page, watcher->id, &end);
     }
     if (chunk != NULL) {
         append(session, chunk);

@@ -178,6 +178,7 @@ static aster_status encode_events(const struct aster_answer *answer, Aster__Leas
     events.more = answer->events.more;
     events.revision = answer->events.revision;
     events.lost = answer->events.lost;
+    events.cut = answer->events.cut;
     reply->result_case = CASE(EVENTS);
     reply->events = &events;
     return pack(reply, output, error);

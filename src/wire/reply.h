@@ -58,6 +58,7 @@ struct aster_answer {
             bool more;
             int64_t revision;
             bool lost;
+            bool cut; /* history: ask again after `revision` */
         } events;
     };
 };

@@ -263,6 +263,7 @@ static aster_status read_events(const Aster__Lease__V1__Events *message, struct 
     answer->events.more = message->more != 0;
     answer->events.revision = message->revision;
     answer->events.lost = message->lost != 0;
+    answer->events.cut = message->cut != 0;
     aster_status status = check_counter("revision", message->revision, error);
     if (status == ASTER_OK) {
         status = take_results(scratch, message->n_events, ASTER_WIRE_ROWS_MAX, sizeof *answer->events.events,

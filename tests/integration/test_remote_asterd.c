@@ -10,6 +10,7 @@
 #include "aster/lease.h"
 #include "support/grantor_process.h"
 #include "support/remote_grantor.h"
+#include "support/requests.h"
 
 #define LEASES 200
 
@@ -41,11 +42,10 @@ static void start_server(void)
     grantor_process_start(&server);
 }
 
-static int open_all(void **state)
+static int open_on(const char *store)
 {
     char node[96];
-    (void)state;
-    grantor_process_init(&server, NULL);
+    grantor_process_init(&server, store);
     remote_client_init(&a);
     remote_client_init(&b);
     start_server();
@@ -54,6 +54,18 @@ static int open_all(void **state)
     open_client(&a);
     open_client(&b);
     return 0;
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    return open_on(NULL);
+}
+
+static int open_memory(void **state)
+{
+    (void)state;
+    return open_on("mem:");
 }
 
 static int close_all(void **state)
@@ -176,6 +188,45 @@ static void reads_and_the_fenced_value_work(void **state)
     aster_lease_destroy(lease);
 }
 
+#define LONG_HISTORY 3000 /* events with names so long that no single reply holds them all */
+
+static bool follow_event(const struct aster_event *event, void *user)
+{
+    int64_t *revision = user;
+    assert_true(event->revision > *revision);
+    *revision = event->revision;
+    return true;
+}
+
+static enum aster_reason acquire_over_the_wire(const char *name)
+{
+    const struct aster_operation acquire = op_acquire(name, a.id, 60000);
+    assert_int_equal(aster_serializer_call(a.serializer, &acquire, 0, &reply, &error), ASTER_OK);
+    return reply.decision.reason;
+}
+
+static void a_history_longer_than_one_reply_is_told_to_its_end(void **state)
+{
+    (void)state;
+    char name[500];
+    size_t events = 0;
+    int64_t last = 0;
+    memset(name, 'x', sizeof name);
+    for (int i = 0; i < LONG_HISTORY; i++) {
+        snprintf(name + 480, sizeof name - 480, "%d", i);
+        assert_int_equal(acquire_over_the_wire(name), ASTER_REASON_NONE);
+    }
+    struct aster_history_query newest = ASTER_HISTORY_QUERY_INIT;
+    assert_int_equal(aster_history(b.serializer, NULL, count_event, &events, &error), ASTER_OK);
+    assert_int_equal(events, LONG_HISTORY);
+    newest.limit = LONG_HISTORY - 100;
+    events = 0;
+    assert_int_equal(aster_history(b.serializer, &newest, count_event, &events, &error), ASTER_OK);
+    assert_int_equal(events, newest.limit);
+    assert_int_equal(aster_history(b.serializer, &newest, follow_event, &last, &error), ASTER_OK);
+    assert_int_equal(last, LONG_HISTORY);
+}
+
 static void commands_run_against_it(void **state)
 {
     (void)state;
@@ -202,6 +253,7 @@ int main(void)
         TEST(leases_survive_that_the_server_is_killed),
         TEST(a_waiter_takes_over_from_one_that_is_gone),
         TEST(reads_and_the_fenced_value_work),
+        cmocka_unit_test_setup_teardown(a_history_longer_than_one_reply_is_told_to_its_end, open_memory, close_all),
         TEST(commands_run_against_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

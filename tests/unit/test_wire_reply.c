@@ -161,8 +161,10 @@ static void errors_rows_events_and_the_greeting_come_back(void **state)
     events.events.count = 1;
     events.events.revision = 11;
     events.events.lost = true;
+    events.events.cut = true;
     round_trip(&events, &got);
     assert_true(got.events.lost);
+    assert_true(got.events.cut);
     assert_int_equal(got.events.events[0].carried_epoch, 3);
     assert_int_equal(got.events.events[0].reason, ASTER_REASON_STALE_EPOCH);
 

@@ -85,20 +85,24 @@ void aster_memory_history_add(struct memory_history *history, const struct aster
     pthread_mutex_unlock(&history->mutex);
 }
 
-static bool matches(const struct aster_event *event, const struct aster_history_query *query)
+/* The most that can match: a reader who follows asks often, and for little. */
+static size_t newest_max(const struct memory_history *history, const struct aster_history_query *query)
 {
-    return event->revision > query->after_revision &&
-           (query->resource.size == 0 || aster_bytes_equal(event->resource, query->resource));
+    int64_t newer = history->revision > query->after_revision ? history->revision - query->after_revision : 0;
+    size_t count = (uint64_t)newer < history->count ? (size_t)newer : history->count;
+    return query->limit > 0 && query->limit < count ? query->limit : count;
 }
 
 /* Copy the newest matching events, newest first. */
 static bool copy_matching(const struct memory_history *history, const struct aster_history_query *query,
-                          struct memory_history_slot *copies, size_t *count)
+                          struct memory_history_slot *copies, size_t max, size_t *count)
 {
-    size_t limit = query->limit == 0 ? history->count : query->limit;
-    for (size_t i = history->count; i > 0 && *count < limit; i--) {
+    for (size_t i = history->count; i > 0 && *count < max; i--) {
         const struct aster_event *event = &history->slots[(history->first + i - 1) % history->max].event;
-        if (!matches(event, query)) {
+        if (event->revision <= query->after_revision) {
+            break; /* they ascend */
+        }
+        if (query->resource.size > 0 && !aster_bytes_equal(event->resource, query->resource)) {
             continue;
         }
         if (!fill(&copies[*count], event)) {
@@ -113,24 +117,22 @@ aster_status aster_memory_history_visit(struct memory_history *history, const st
                                         aster_visit_event visit, void *user, struct aster_error *error)
 {
     size_t count = 0;
-    if (history->max == 0) {
-        return ASTER_OK;
-    }
-    struct memory_history_slot *copies = calloc(history->max, sizeof copies[0]);
     bool copied = false;
+    pthread_mutex_lock(&history->mutex);
+    size_t max = newest_max(history, query);
+    struct memory_history_slot *copies = calloc(max > 0 ? max : 1, sizeof copies[0]);
     if (copies != NULL) {
-        pthread_mutex_lock(&history->mutex);
-        copied = copy_matching(history, query, copies, &count);
-        pthread_mutex_unlock(&history->mutex);
+        copied = copy_matching(history, query, copies, max, &count);
     }
+    pthread_mutex_unlock(&history->mutex);
     for (size_t i = count; copied && i > 0; i--) {
         if (!visit(&copies[i - 1].event, user)) {
             break;
         }
     }
     if (copies != NULL) {
-        free_slots(copies, history->max);
+        free_slots(copies, count);
     }
     return copied ? ASTER_OK
-                  : aster_error_set(error, ASTER_ERR_NOMEM, "no memory to copy a history of %zu events", history->max);
+                  : aster_error_set(error, ASTER_ERR_NOMEM, "no memory to copy a history of %zu events", max);
 }

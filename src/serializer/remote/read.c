@@ -184,10 +184,33 @@ aster_status remote_list(void *self, struct aster_bytes prefix, aster_visit_row 
     return status;
 }
 
-static aster_status visit_events(const struct remote_read *read, struct aster_scratch *scratch, aster_visit_event visit,
-                                 void *user, struct aster_error *error)
+/* What a history has told so far. */
+struct telling {
+    aster_visit_event visit;
+    void *user;
+    size_t limit; /* 0 = none */
+    size_t told;
+    bool ended;       /* the visitor has seen enough, or the grantor has no more */
+    int64_t revision; /* else: ask again after it */
+};
+
+static void tell(struct telling *telling, const struct aster_answer *answer)
 {
-    for (const struct message *message = read->first; message != NULL; message = message->next) {
+    telling->ended = !answer->events.more && !answer->events.cut;
+    telling->revision = answer->events.revision;
+    for (size_t i = 0; i < answer->events.count; i++) {
+        if (!telling->visit(&answer->events.events[i], telling->user) || ++telling->told == telling->limit) {
+            telling->ended = true;
+            return;
+        }
+    }
+}
+
+static aster_status visit_events(const struct remote_read *read, struct aster_scratch *scratch, struct telling *telling,
+                                 struct aster_error *error)
+{
+    telling->ended = false;
+    for (const struct message *message = read->first; message != NULL && !telling->ended; message = message->next) {
         struct aster_answer answer;
         aster_status status = decode(message, scratch, &answer, error);
         if (status != ASTER_OK) {
@@ -197,11 +220,7 @@ static aster_status visit_events(const struct remote_read *read, struct aster_sc
             return aster_error_set(error, ASTER_ERR_VERSION,
                                    "the grantor answers a history with something else: update Aster");
         }
-        for (size_t i = 0; i < answer.events.count; i++) {
-            if (!visit(&answer.events.events[i], user)) {
-                return ASTER_OK;
-            }
-        }
+        tell(telling, &answer);
     }
     return ASTER_OK;
 }
@@ -211,17 +230,22 @@ aster_status remote_history(void *self, const struct aster_history_query *query,
 {
     struct remote_read read;
     struct aster_scratch scratch = {NULL, 0, 0};
+    struct telling telling = {visit, user, query->limit, 0, false, query->after_revision};
     aster_status status = read_init(&read, &scratch, error);
     if (status != ASTER_OK) {
         return status;
     }
     read.call.kind = ASTER_CALL_HISTORY;
     read.call.events.resource = query->resource;
-    read.call.events.after_revision = query->after_revision;
     read.call.events.limit = query->limit < UINT32_MAX ? (uint32_t)query->limit : UINT32_MAX;
-    status = perform(self, &read, error);
-    if (status == ASTER_OK) {
-        status = visit_events(&read, &scratch, visit, user, error);
+    while (status == ASTER_OK && !telling.ended) {
+        int64_t after = read.call.events.after_revision = telling.revision;
+        status = perform(self, &read, error);
+        if (status == ASTER_OK) {
+            status = visit_events(&read, &scratch, &telling, error);
+        }
+        read.call.events.limit = 0; /* the newest were chosen by the first question */
+        telling.ended = telling.ended || telling.revision <= after;
     }
     read_fini(&read, &scratch);
     return status;
