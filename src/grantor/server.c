@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "grantor/capacity.h"
 #include "grantor/log.h"
 #include "grantor/outbox.h"
 #include "grantor/parking.h"
@@ -198,6 +199,7 @@ static aster_status open_transports(struct grantor_server *server, const struct 
         status = aster_quic_transport_create(&options, &server->quic, error);
     }
     if (status == ASTER_OK && settings->tcp.count > 0) {
+        grantor_capacity_fit(&options);
         status = aster_tcp_transport_create(&options, &server->tcp, error);
     }
     if (status ==

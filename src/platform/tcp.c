@@ -52,7 +52,8 @@ aster_status aster_tcp_connect(const struct aster_address *remote, int *fd, stru
 int aster_tcp_accept(int fd, struct aster_address *remote)
 {
     remote->size = sizeof remote->storage;
-    return accept4(fd, &remote->any, &remote->size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int accepted = accept4(fd, &remote->any, &remote->size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    return accepted >= 0 ? accepted : -errno;
 }
 
 int aster_tcp_connected(int fd)

@@ -9,7 +9,7 @@ aster_status aster_tcp_listen(const struct aster_address *local, int *fd, struct
                               struct aster_error *error);
 /* Begin to connect: writable when it has succeeded or failed. Errors: ASTER_ERR_IO, ASTER_ERR_UNREACHABLE. */
 aster_status aster_tcp_connect(const struct aster_address *remote, int *fd, struct aster_error *error);
-/* The next connection, or -1 when none waits. */
+/* The next connection; -EAGAIN when none waits, or another negative errno. */
 int aster_tcp_accept(int fd, struct aster_address *remote);
 /* The errno of a connect() that has finished; 0 = it succeeded. */
 int aster_tcp_connected(int fd);

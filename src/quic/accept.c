@@ -85,11 +85,12 @@ void aster_endpoint_accept(struct aster_endpoint *endpoint, struct aster_listene
         ask_for_proof(endpoint, listener, datagram, &header);
         return;
     }
-    if (counts->handshakes >= options->handshakes_max || counts->connections >= options->connections_max) {
+    if (counts->connections >= options->connections_max) {
         refuse(endpoint, listener, datagram, &header, NGTCP2_CONNECTION_REFUSED);
         return;
     }
     struct aster_connection *connection;
+    aster_link_make_room(&endpoint->transport);
     if (aster_connection_accept(endpoint, listener, datagram, &header, proof == PROOF_GOOD ? &original : NULL,
                                 &connection, NULL) == ASTER_OK) {
         aster_connection_read(connection, datagram);

@@ -15,6 +15,7 @@ typedef ngtcp2_ccerr aster_quic_close;
 #define aster_quic_close_application ngtcp2_ccerr_set_application_error
 #define aster_quic_close_library ngtcp2_ccerr_set_liberr
 #define aster_quic_close_alert ngtcp2_ccerr_set_tls_alert
+#define aster_quic_close_transport ngtcp2_ccerr_set_transport_error
 #define ASTER_QUIC_CLOSE_IS_APPLICATION(close) ((close)->type == NGTCP2_CCERR_TYPE_APPLICATION)
 
 static inline void aster_quic_close_received(ngtcp2_conn *conn, aster_quic_close *close)
@@ -45,6 +46,7 @@ typedef ngtcp2_connection_close_error aster_quic_close;
 #define aster_quic_close_application ngtcp2_connection_close_error_set_application_error
 #define aster_quic_close_library ngtcp2_connection_close_error_set_transport_error_liberr
 #define aster_quic_close_alert ngtcp2_connection_close_error_set_transport_error_tls_alert
+#define aster_quic_close_transport ngtcp2_connection_close_error_set_transport_error
 #define aster_quic_close_received ngtcp2_conn_get_connection_close_error
 #define ASTER_QUIC_CLOSE_IS_APPLICATION(close) ((close)->type == NGTCP2_CONNECTION_CLOSE_ERROR_CODE_TYPE_APPLICATION)
 

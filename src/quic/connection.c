@@ -14,7 +14,7 @@ static void wake(struct aster_link *link)
     aster_connection_mark(aster_connection_of(link));
 }
 
-static const struct aster_link_ops quic_link_ops = {wake};
+static const struct aster_link_ops quic_link_ops = {wake, aster_connection_evict};
 
 void aster_connection_mark(struct aster_connection *connection)
 {
@@ -147,8 +147,7 @@ static aster_status start_tls(struct aster_connection *connection, int code, str
 /* Never opened: it leaves no trace in the counts but that of the handshake that began. */
 static void abandon(struct aster_connection *connection)
 {
-    connection->endpoint->transport.counts.handshakes -= connection->link.accepted;
-    connection->link.state = ASTER_LINK_CLOSED;
+    aster_link_withdraw(&connection->link);
     aster_connection_free(connection);
 }
 

@@ -70,6 +70,8 @@ void aster_connection_vanish(struct aster_connection *connection, enum aster_lin
 void aster_connection_close(struct aster_connection *connection, const aster_quic_close *reason,
                             enum aster_link_end end, const struct aster_error *error);
 void aster_connection_drain(struct aster_connection *connection);
+/* Of a link's operations: the handshake makes way for another. */
+void aster_connection_evict(struct aster_link *link, const struct aster_error *error);
 /* A packet for a connection that is closing. */
 void aster_connection_answer_late(struct aster_connection *connection);
 

@@ -51,7 +51,7 @@ void aster_connection_close(struct aster_connection *connection, const aster_qui
                                                            ASTER_UDP_PAYLOAD_MAX, reason, aster_endpoint_now(endpoint));
     connection->phase = ASTER_CONNECTION_DEAD;
     if (size > 0) {
-        connection->farewell = malloc((size_t)size);
+        connection->farewell = aster_link_linger(&connection->link) ? malloc((size_t)size) : NULL;
         if (connection->farewell != NULL) {
             memcpy(connection->farewell, room, (size_t)size);
             connection->farewell_size = (size_t)size;
@@ -139,11 +139,21 @@ void aster_connection_drain(struct aster_connection *connection)
     enum aster_link_end end = ASTER_QUIC_CLOSE_IS_APPLICATION(&close) ? end_of_application_code(close.error_code)
                                                                       : end_of_transport_code(close.error_code);
     describe_close(&close, end, &error);
-    connection->phase = ASTER_CONNECTION_DRAINING;
-    set_timer(connection, 3 * ngtcp2_conn_get_pto(connection->conn));
+    connection->phase = ASTER_CONNECTION_DEAD;
+    if (aster_link_linger(&connection->link)) {
+        connection->phase = ASTER_CONNECTION_DRAINING;
+        set_timer(connection, 3 * ngtcp2_conn_get_pto(connection->conn));
+    }
     stop_session(connection); /* `close` may borrow from it: described above */
     aster_connection_mark(connection);
     aster_link_finish(&connection->link, end, &error);
+}
+
+void aster_connection_evict(struct aster_link *link, const struct aster_error *error)
+{
+    aster_quic_close close;
+    aster_quic_close_transport(&close, NGTCP2_CONNECTION_REFUSED, NULL, 0);
+    aster_connection_close(aster_connection_of(link), &close, ASTER_LINK_END_OVERLOAD, error);
 }
 
 static void fail_in_handshake(struct aster_connection *connection)

@@ -4,6 +4,61 @@
 
 #include "base/error.h"
 
+static void begin_handshake(struct aster_link *link)
+{
+    struct aster_transport *transport = link->transport;
+    link->older = transport->youngest;
+    *(link->older != NULL ? &link->older->younger : &transport->oldest) = link;
+    transport->youngest = link;
+    transport->counts.handshakes++;
+}
+
+static void end_handshake(struct aster_link *link)
+{
+    struct aster_transport *transport = link->transport;
+    *(link->older != NULL ? &link->older->younger : &transport->oldest) = link->younger;
+    *(link->younger != NULL ? &link->younger->older : &transport->youngest) = link->older;
+    link->older = NULL;
+    link->younger = NULL;
+    transport->counts.handshakes--;
+}
+
+void aster_link_evict_oldest(struct aster_transport *transport, const char *why)
+{
+    struct aster_link *oldest = transport->oldest;
+    struct aster_error error;
+    if (oldest != NULL) {
+        aster_error_set(&error, ASTER_ERR_LIMIT, "the handshake made way for a younger one: %s", why);
+        oldest->ops->evict(oldest, &error);
+    }
+}
+
+void aster_link_make_room(struct aster_transport *transport)
+{
+    if (transport->counts.handshakes >= transport->options.handshakes_max) {
+        aster_link_evict_oldest(transport, "handshakes_max is reached");
+    }
+}
+
+void aster_link_withdraw(struct aster_link *link)
+{
+    if (link->accepted) {
+        end_handshake(link);
+    }
+    link->state = ASTER_LINK_CLOSED;
+}
+
+bool aster_link_linger(struct aster_link *link)
+{
+    struct aster_transport_counts *counts = &link->transport->counts;
+    if (counts->lingering >= link->transport->options.handshakes_max) {
+        return false;
+    }
+    link->lingering = true;
+    counts->lingering++;
+    return true;
+}
+
 aster_status aster_link_init(struct aster_link *link, struct aster_transport *transport,
                              const struct aster_link_ops *ops, bool accepted, const struct aster_address *remote,
                              struct aster_bytes expected, struct aster_error *error)
@@ -26,7 +81,9 @@ aster_status aster_link_init(struct aster_link *link, struct aster_transport *tr
         link->next->previous = link;
     }
     transport->links = link;
-    transport->counts.handshakes += accepted;
+    if (accepted) {
+        begin_handshake(link);
+    }
     return ASTER_OK;
 }
 
@@ -40,6 +97,7 @@ void aster_link_fini(struct aster_link *link)
     if (link->next != NULL) {
         link->next->previous = link->previous;
     }
+    link->transport->counts.lingering -= link->lingering;
     aster_send_queue_fini(&link->out);
     free(link->in.buffer);
     aster_tls_peer_fini(&link->tls);
@@ -50,7 +108,7 @@ void aster_link_opened(struct aster_link *link)
     struct aster_transport *transport = link->transport;
     link->state = ASTER_LINK_OPEN;
     if (link->accepted) {
-        transport->counts.handshakes--;
+        end_handshake(link);
         transport->counts.connections++;
         transport->counts.accepted++;
     }
@@ -143,7 +201,7 @@ void aster_link_sent(struct aster_link *link, size_t size)
 static void report_refusal(struct aster_link *link, const struct aster_error *error)
 {
     const struct aster_transport_options *options = &link->transport->options;
-    link->transport->counts.handshakes--;
+    end_handshake(link);
     link->transport->counts.refused++;
     if (options->refused != NULL) {
         options->refused(&link->remote, aster_identity_bytes(&link->tls.seen), error, options->user);

@@ -9,6 +9,7 @@
 
 struct aster_link_ops {
     void (*wake)(struct aster_link *link); /* there is something to send, credit to give, or an end to announce */
+    void (*evict)(struct aster_link *link, const struct aster_error *error); /* end a handshake now, OVERLOAD */
 };
 
 enum aster_link_state {
@@ -34,8 +35,11 @@ struct aster_link {
     struct aster_send_queue out;
     struct aster_frame_reader in;
     size_t uncredited;       /* bytes handled while throttled */
+    bool lingering;          /* counted as such */
     struct aster_link *next; /* in the transport's list */
     struct aster_link *previous;
+    struct aster_link *younger; /* in the list of unfinished accepted handshakes */
+    struct aster_link *older;
 };
 
 struct aster_transport_ops {
@@ -55,6 +59,8 @@ struct aster_transport {
     struct aster_transport_options options;
     struct aster_transport_counts counts;
     struct aster_link *links;
+    struct aster_link *oldest; /* of the unfinished accepted handshakes */
+    struct aster_link *youngest;
     bool ending; /* being destroyed: no new links */
 };
 
@@ -76,6 +82,15 @@ void aster_link_opened(struct aster_link *link);
 size_t aster_link_received(struct aster_link *link, struct aster_bytes bytes);
 /* The first `size` bytes of the send queue are no longer needed. */
 void aster_link_sent(struct aster_link *link, size_t size);
+/* Before one more handshake is accepted: where handshakes_max are unfinished, the oldest one makes way. An honest peer
+ * needs milliseconds; who floods cannot keep others out for longer than that. */
+void aster_link_make_room(struct aster_transport *transport);
+/* End the oldest unfinished handshake, if there is one. */
+void aster_link_evict_oldest(struct aster_transport *transport, const char *why);
+/* Forget a link that was prepared and never began: neither opened, nor refused. */
+void aster_link_withdraw(struct aster_link *link);
+/* May this ended link be kept for a moment, so that its peer learns why? Not when handshakes_max others are. */
+bool aster_link_linger(struct aster_link *link);
 /* Mark the link to end with this round; the first reason stays. */
 void aster_link_stop(struct aster_link *link, enum aster_link_end end, const char *reason,
                      const struct aster_error *error);

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -7,22 +8,47 @@
 #include "quic/tcp_link.h"
 
 #define ACCEPTS_PER_ROUND 64
+#define PAUSE_NS INT64_C(20000000)
+
+static void pause_fire(struct aster_timer *timer, int64_t now_ns)
+{
+    (void)now_ns;
+    struct aster_tcp_listener *listener = (void *)((char *)timer - offsetof(struct aster_tcp_listener, pause));
+    aster_loop_change(listener->tcp->transport.options.loop, &listener->watch, EPOLLIN);
+}
+
+/* No descriptor, or no memory, for one more: what waits would be reported again and again. The older handshakes
+ * give theirs up, at the end of the round, and who waits is accepted after the pause. */
+static void pause_accepting(struct aster_tcp_listener *listener)
+{
+    struct aster_loop *loop = listener->tcp->transport.options.loop;
+    struct aster_transport *transport = &listener->tcp->transport;
+    for (size_t left = transport->counts.handshakes / 2; left > 0; left--) {
+        aster_link_evict_oldest(transport, "the process is out of descriptors");
+    }
+    aster_loop_change(loop, &listener->watch, 0);
+    aster_timers_set(aster_loop_timers(loop), &listener->pause, aster_loop_now_ns(loop) + PAUSE_NS);
+}
 
 static void listener_ready(struct aster_watch *watch, uint32_t events)
 {
     (void)events;
-    struct aster_tcp *tcp = ((struct aster_tcp_listener *)watch)->tcp;
+    struct aster_tcp_listener *listener = (struct aster_tcp_listener *)watch;
+    struct aster_tcp *tcp = listener->tcp;
     for (unsigned i = 0; i < ACCEPTS_PER_ROUND; i++) {
         struct aster_address remote;
         int fd = aster_tcp_accept(watch->fd, &remote);
-        if (fd < 0) {
+        if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
+            pause_accepting(listener);
             return;
         }
-        if (tcp->transport.counts.handshakes >= tcp->transport.options.handshakes_max) {
-            close(fd); /* before TLS there is no way to say why */
-            continue;
+        if (fd == -EAGAIN) {
+            return;
         }
-        aster_tcp_link_accept(tcp, fd, &remote, NULL); /* out of memory: the peer sees its connection end */
+        if (fd >= 0) { /* else that connection failed while it waited */
+            aster_link_make_room(&tcp->transport);
+            aster_tcp_link_accept(tcp, fd, &remote, NULL); /* out of memory: the peer sees its connection end */
+        }
     }
 }
 
@@ -41,6 +67,27 @@ static void end_round(struct aster_round *round, int64_t now_ns)
     }
 }
 
+static aster_status open_listener(struct aster_loop *loop, const struct aster_address *local,
+                                  struct aster_tcp_listener *listener, struct aster_address *bound,
+                                  struct aster_error *error)
+{
+    struct aster_timers *timers = aster_loop_timers(loop);
+    aster_status status = aster_timers_reserve(timers, error);
+    if (status != ASTER_OK) {
+        return status;
+    }
+    status = aster_tcp_listen(local, &listener->watch.fd, bound, error);
+    if (status == ASTER_OK) {
+        status = aster_loop_add(loop, &listener->watch, EPOLLIN, error);
+        if (status == ASTER_OK) {
+            return ASTER_OK;
+        }
+        close(listener->watch.fd);
+    }
+    aster_timers_unreserve(timers);
+    return status;
+}
+
 static aster_status tcp_listen(struct aster_transport *transport, const struct aster_address *local,
                                struct aster_address *bound, struct aster_error *error)
 {
@@ -52,14 +99,9 @@ static aster_status tcp_listen(struct aster_transport *transport, const struct a
     }
     listener->tcp = tcp;
     listener->watch.ready = listener_ready;
-    aster_status status = aster_tcp_listen(local, &listener->watch.fd, &found, error);
+    listener->pause.fire = pause_fire;
+    aster_status status = open_listener(transport->options.loop, local, listener, &found, error);
     if (status != ASTER_OK) {
-        free(listener);
-        return status;
-    }
-    status = aster_loop_add(transport->options.loop, &listener->watch, EPOLLIN, error);
-    if (status != ASTER_OK) {
-        close(listener->watch.fd);
         free(listener);
         return status;
     }
@@ -99,6 +141,8 @@ static void tcp_destroy(struct aster_transport *transport)
     while (tcp->listeners != NULL) {
         struct aster_tcp_listener *listener = tcp->listeners;
         tcp->listeners = listener->next;
+        aster_timers_unset(aster_loop_timers(loop), &listener->pause);
+        aster_timers_unreserve(aster_loop_timers(loop));
         aster_loop_remove(loop, &listener->watch);
         close(listener->watch.fd);
         free(listener);

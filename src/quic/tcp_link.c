@@ -25,8 +25,6 @@ static void wake(struct aster_link *link)
     mark((struct aster_tcp_link *)link);
 }
 
-static const struct aster_link_ops tcp_link_ops = {wake};
-
 static struct aster_loop *loop_of(const struct aster_tcp_link *link)
 {
     return link->tcp->transport.options.loop;
@@ -55,6 +53,13 @@ static void die_saying(struct aster_tcp_link *link, enum aster_link_end end, ast
     die(link, end, &error);
 }
 
+static void evict(struct aster_link *link, const struct aster_error *error)
+{
+    die((struct aster_tcp_link *)link, ASTER_LINK_END_OVERLOAD, error);
+}
+
+static const struct aster_link_ops tcp_link_ops = {wake, evict};
+
 static gnutls_alert_description_t alert_of_end(enum aster_link_end end)
 {
     switch (end) {
@@ -76,6 +81,11 @@ static void end(struct aster_tcp_link *link, enum aster_link_end why, const stru
     if (link->link.tls.session != NULL && link->phase >= ASTER_TCP_SHAKING) {
         gnutls_alert_send(link->link.tls.session, alert == GNUTLS_A_CLOSE_NOTIFY ? GNUTLS_AL_WARNING : GNUTLS_AL_FATAL,
                           alert);
+    }
+    aster_tls_peer_stop(&link->link.tls);
+    if (!aster_link_linger(&link->link)) {
+        die(link, why, error);
+        return;
     }
     shutdown(link->watch.fd, SHUT_WR);
     link->phase = ASTER_TCP_LINGERING;
@@ -236,11 +246,11 @@ static void receive(struct aster_tcp_link *link)
 
 static void discard(struct aster_tcp_link *link)
 {
-    ssize_t size;
-    do {
+    ssize_t size = 1;
+    for (unsigned i = 0; i < RECORDS_PER_ROUND && size > 0; i++) {
         size = read(link->watch.fd, link->tcp->buffer, ASTER_TCP_RECORD);
-    } while (size > 0 || (size < 0 && errno == EINTR));
-    if (size == 0 || errno != EAGAIN) {
+    }
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
         link->phase = ASTER_TCP_DEAD;
         mark(link);
     }
@@ -368,8 +378,7 @@ static aster_status create(struct aster_tcp *tcp, int fd, bool accepted, const s
         status = aster_loop_add(loop, &made->watch, made->events, error);
     }
     if (status != ASTER_OK) {
-        tcp->transport.counts.handshakes -= accepted;
-        made->link.state = ASTER_LINK_CLOSED;
+        aster_link_withdraw(&made->link);
         aster_tcp_link_free(made);
         return status;
     }

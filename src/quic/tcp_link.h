@@ -23,6 +23,7 @@ struct aster_tcp;
 
 struct aster_tcp_listener {
     struct aster_watch watch; /* first */
+    struct aster_timer pause; /* set: the process is out of descriptors, and nothing is accepted */
     struct aster_tcp *tcp;
     struct aster_tcp_listener *next;
 };

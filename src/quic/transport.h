@@ -54,7 +54,7 @@ struct aster_transport_options {
     size_t send_buffer_max; /* bytes that one link may have unacknowledged, at least two largest frames */
     size_t receive_window;  /* bytes that a peer may send ahead of what was handled */
     size_t connections_max; /* accepted ones; more are told OVERLOAD */
-    size_t handshakes_max;  /* unfinished accepted ones; more are told OVERLOAD */
+    size_t handshakes_max;  /* unfinished accepted ones; for one more the oldest is told OVERLOAD and ended */
     size_t retry_above;     /* QUIC: unfinished handshakes from which on addresses must be proved; 0 = always */
     int64_t handshake_timeout_ms;
     int64_t idle_timeout_ms; /* silence after which a peer is taken for gone; the smaller of both sides counts */
@@ -106,6 +106,7 @@ const char *aster_transport_name(const struct aster_transport *transport);
 struct aster_transport_counts {
     size_t connections;      /* accepted and established, now */
     size_t handshakes;       /* accepted and unfinished, now */
+    size_t lingering;        /* ended, and kept for a moment so that the peer learns why: at most handshakes_max */
     uint64_t accepted;       /* handshakes completed as a server, since the start */
     uint64_t refused;        /* handshakes failed as a server */
     uint64_t retries;        /* QUIC: addresses asked to prove themselves */
