@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 #define CHUNK_SMALL 1000 /* most links hold one request or reply at a time */
@@ -18,7 +19,7 @@ struct aster_send_chunk {
 static struct aster_send_chunk *chunk_create(size_t wanted)
 {
     size_t capacity = wanted <= CHUNK_SMALL ? CHUNK_SMALL : CHUNK_LARGE;
-    struct aster_send_chunk *chunk = malloc(sizeof *chunk + capacity);
+    struct aster_send_chunk *chunk = aster_alloc(sizeof *chunk + capacity);
     if (chunk != NULL) {
         *chunk = (struct aster_send_chunk){NULL, 0, capacity};
     }

@@ -7,9 +7,11 @@
 
 #include "aster/lease.h"
 #include "aster/sys/serializer.h"
+#include "base/alloc.h"
 #include "support/quic_relay.h"
 #include "support/quic_side.h"
 #include "support/remote_grantor.h"
+#include "support/requests.h"
 
 static struct remote_grantor grantor;
 static struct remote_client client;
@@ -259,6 +261,58 @@ static void a_node_that_is_not_admitted_learns_it_at_once(void **state)
     expect_granted(&operation, 1); /* and once it is admitted, the same serializer works */
 }
 
+static aster_status count_refused(void *argument)
+{
+    uint64_t *refused = argument;
+    refused[0] = aster_transport_counts(grantor.quic).refused;
+    refused[1] = aster_transport_counts(grantor.tcp).refused;
+    return ASTER_OK;
+}
+
+/* TCP is for networks that drop UDP, not for servers that have said no. */
+static void a_refusal_over_quic_is_not_asked_for_again_over_tcp(void **state)
+{
+    (void)state;
+    uint64_t refused[2] = {0, 0};
+    uint16_t port = aster_address_port(&grantor.bound);
+    remote_grantor_stop(&grantor);
+    remote_grantor_start(&grantor, REMOTE_QUIC | REMOTE_TCP, port);
+    atomic_store(&grantor.admit_nobody, true);
+    struct aster_grantor_options options = remote_client_options(&client, &grantor);
+    options.fallback_delay_ms = 5000; /* however slow the machine is, QUIC is answered before */
+    remote_client_open(&client, &options);
+    struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
+    assert_int_equal(call(&operation, 20000), ASTER_ERR_UNREACHABLE);
+    assert_non_null(strstr(error.message, "admit"));
+    aster_loop_call(grantor.loop, count_refused, refused);
+    assert_true(refused[0] >= 1);
+    assert_int_equal(refused[1], 0);
+}
+
+static void requests_go_out_once_there_is_memory_again(void **state)
+{
+    (void)state;
+    open_client();
+    struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
+    expect_granted(&operation, 1);
+    static const char value[5000]; /* more than the room that is left in the buffer */
+    struct asked put;
+    operation = op(ASTER_OP_PUT, 1);
+    operation.holder = operation.caller;
+    operation.value = (struct aster_bytes){value, sizeof value};
+    unsigned before = atomic_load(&grantor.requests);
+    aster_alloc_fail_after(0);
+    ask(client.serializer, &put, operation, 0);
+    usleep(50000); /* enough to be tried and refused */
+    unsigned sent = atomic_load(&grantor.requests) - before;
+    aster_alloc_fail_after(-1);
+    assert_int_equal(sent, 0);
+    operation = op(ASTER_OP_INSPECT, 0);
+    expect_granted(&operation, 1); /* it was asked after the other and is answered after it */
+    assert_true(asked_granted(&put));
+    asked_fini(&put);
+}
+
 static void in_key_mode_the_server_must_be_named(void **state)
 {
     (void)state;
@@ -327,6 +381,8 @@ int main(void)
         TEST(a_server_that_never_answers_bounds_cancel_and_close),
         TEST(another_server_at_the_address_is_not_believed),
         TEST(a_node_that_is_not_admitted_learns_it_at_once),
+        TEST(a_refusal_over_quic_is_not_asked_for_again_over_tcp),
+        TEST(requests_go_out_once_there_is_memory_again),
         TEST(in_key_mode_the_server_must_be_named),
         TEST(a_dead_address_gives_way_to_the_next),
         TEST(where_udp_is_dropped_tcp_is_used_and_said),

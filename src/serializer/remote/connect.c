@@ -60,9 +60,14 @@ static const char *way_name(const struct remote *remote, size_t way)
     return way % transports(remote) == 0 ? "quic" : "tcp";
 }
 
+static size_t address_of(const struct remote *remote, size_t way)
+{
+    return way / transports(remote);
+}
+
 static const struct remote_address *way_address(const struct remote *remote, size_t way)
 {
-    return &remote->addresses.list[way / transports(remote)];
+    return &remote->addresses.list[address_of(remote, way)];
 }
 
 struct aster_link *remote_link(struct remote *remote)
@@ -126,7 +131,7 @@ static void round_failed(struct remote *remote)
     aster_timers_unset(timers_of(remote), &remote->stagger);
     remote_log(remote, ASTER_GRANTOR_UNREACHABLE, "no grantor can be reached: %s", remote->trouble);
     wait_to_retry(remote);
-    if (remote->ways_refused >= remote->addresses.count) {
+    if (remote->hopeless == (1U << remote->addresses.count) - 1) {
         end_refused(remote);
     }
 }
@@ -159,6 +164,9 @@ static void try_next(struct remote *remote)
     aster_timers_unset(timers_of(remote), &remote->stagger);
     while (remote->ways_tried < ways(remote)) {
         size_t way = (remote->first_way + remote->ways_tried++) % ways(remote);
+        if ((remote->refusing >> address_of(remote, way) & 1) != 0) {
+            continue;
+        }
         if (start(remote, way, &error) != ASTER_OK) {
             note_trouble(remote, way, error.message);
             continue;
@@ -181,7 +189,8 @@ void remote_connect(struct remote *remote)
     }
     remote->trying = true;
     remote->ways_tried = 0;
-    remote->ways_refused = 0;
+    remote->refusing = 0;
+    remote->hopeless = 0;
     pthread_mutex_lock(&remote->lock);
     remote->trouble_is_old = true;
     pthread_mutex_unlock(&remote->lock);
@@ -195,6 +204,30 @@ static void abandon_attempts(struct remote *remote)
         remote->attempts = attempt->next;
         attempt->abandoned = true;
         aster_link_close(attempt->link, "another way was faster");
+    }
+}
+
+/* What one address said for good is not asked again over its other transport. */
+static void note_refusal(struct remote *remote, size_t way, enum aster_link_end end)
+{
+    unsigned bit = 1U << address_of(remote, way);
+    if (end != ASTER_LINK_END_REFUSED && end != ASTER_LINK_END_PROTOCOL) {
+        return;
+    }
+    remote->hopeless |= bit;
+    if (end == ASTER_LINK_END_PROTOCOL) {
+        return; /* the other transport may lead to something else */
+    }
+    remote->refusing |= bit;
+    for (struct remote_attempt **at = &remote->attempts; *at != NULL;) {
+        struct remote_attempt *attempt = *at;
+        if (address_of(remote, attempt->way) == address_of(remote, way)) {
+            *at = attempt->next;
+            attempt->abandoned = true;
+            aster_link_close(attempt->link, "refused already");
+        } else {
+            at = &attempt->next;
+        }
     }
 }
 
@@ -331,7 +364,7 @@ static void on_closed(struct aster_link *link, enum aster_link_end end, const st
         } else {
             forget_attempt(remote, attempt);
         }
-        remote->ways_refused += end == ASTER_LINK_END_REFUSED || end == ASTER_LINK_END_PROTOCOL;
+        note_refusal(remote, attempt->way, end);
         if (end != ASTER_LINK_END_LOCAL) { /* of our own closing the reason is noted already */
             note_trouble(remote, attempt->way, error->message);
         }

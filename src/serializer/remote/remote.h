@@ -108,9 +108,10 @@ struct remote {
     int64_t connected_ns;
     size_t first_way;
     size_t ways_tried;
-    size_t ways_refused;
-    bool trying;  /* a round of ways is under way */
-    bool blocked; /* the link's send buffer is full */
+    unsigned refusing; /* addresses, by bit: the server there does not admit us; its other way is not tried */
+    unsigned hopeless; /* those, and where something else than a grantor speaks */
+    bool trying;       /* a round of ways is under way */
+    bool blocked;      /* the link's send buffer is full */
     bool cancelled_all;
     bool stopped;
     uint64_t last_id;

@@ -10,6 +10,7 @@
 #define RENEWAL_BYTES 64                         /* what surrounds a name in it, at most */
 #define ANSWER_RESERVE_NS (50 * ASTER_NS_PER_MS) /* of a deadline, for the answer's way back */
 #define AFTER_WAIT_MS 30000                      /* for the answer to a wait without a deadline */
+#define MEMORY_NS (20 * ASTER_NS_PER_MS)         /* when to look again whether there is some */
 
 static int64_t ms_left(const struct remote *remote, int64_t until_ns, int64_t reserve_ns)
 {
@@ -48,7 +49,8 @@ bool remote_send_call(struct remote *remote, const struct aster_call *call, aste
         return false;
     }
     aster_status sent = aster_link_send(remote_link(remote), (struct aster_bytes){remote->buffer, length}, error);
-    remote->blocked = sent != ASTER_OK; /* until drained(), or until closed() */
+    remote->blocked = sent != ASTER_OK && sent != ASTER_ERR_NOMEM; /* until drained(), or until closed() */
+    *status = sent == ASTER_ERR_NOMEM ? sent : ASTER_OK;
     return sent == ASTER_OK;
 }
 
@@ -138,13 +140,20 @@ static void unload(struct remote *remote, struct remote_queue *queue, struct rem
     remote_exchange_free(remote, exchange);
 }
 
+/* Nobody tells when there is memory again. While there is a connection the timer has nothing else to do. */
+static void retry_soon(struct remote *remote)
+{
+    aster_timers_set(aster_loop_timers(remote->loop), &remote->backoff, aster_loop_now_ns(remote->loop) + MEMORY_NS);
+}
+
 /* False when the rest must wait. */
 static bool send_next(struct remote *remote, struct remote_queue *queue, struct remote_entry **ended)
 {
     aster_status status = ASTER_OK;
     struct remote_exchange *exchange = load(remote, queue);
     if (exchange == NULL) {
-        return false; /* out of memory: until the next round, or the deadline */
+        retry_soon(remote);
+        return false;
     }
     if (send_exchange(remote, exchange, &status)) {
         return true;
@@ -153,6 +162,9 @@ static bool send_next(struct remote *remote, struct remote_queue *queue, struct 
     if (status == ASTER_ERR_INVALID) {
         remote_end_locked(queue->head, REMOTE_END_UNSENDABLE, ended);
         return true;
+    }
+    if (status == ASTER_ERR_NOMEM) {
+        retry_soon(remote);
     }
     return false;
 }
@@ -164,6 +176,9 @@ static void send_cancels(struct remote *remote)
         aster_status status = ASTER_OK;
         struct aster_call call = {.id = ++remote->last_id, .kind = ASTER_CALL_CANCEL, .cancel_id = exchange->node.key};
         if (!remote_send_call(remote, &call, &status, NULL)) {
+            if (status == ASTER_ERR_NOMEM) {
+                retry_soon(remote);
+            }
             return;
         }
         remote->cancels = exchange->next_cancel;
