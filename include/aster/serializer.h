@@ -148,8 +148,8 @@ ASTER_API void aster_serializer_close(struct aster_serializer *serializer);
 ASTER_API void aster_serializer_destroy(struct aster_serializer *serializer);
 
 /* Whoever may decide that an operation is allowed at all (after its shape is checked, before the row is looked at).
- * Returning false answers DENIED{UNAUTHORIZED}; no epoch is used up. Called on serializer threads; must not block or
- * call the serializer. */
+ * Returning false answers DENIED{UNAUTHORIZED}; no epoch is used up. An acquire that waits is judged again when its
+ * turn comes. Called on serializer threads; must not block or call the serializer. */
 typedef bool (*aster_authorizer)(const struct aster_operation *operation, void *user);
 
 ASTER_END_DECLS

@@ -63,6 +63,45 @@ static void waiters_are_granted_in_the_order_in_which_they_came(void **state)
     tear_down(&fixture);
 }
 
+static const char *withdrawn; /* whom the authorizer refuses by now */
+
+static bool allow_all_but_withdrawn(const struct aster_operation *operation, void *user)
+{
+    (void)user;
+    return withdrawn == NULL || !aster_bytes_equal(operation->caller, aster_text(withdrawn));
+}
+
+static void a_waiter_that_is_no_longer_allowed_is_denied_at_its_turn_and_the_next_is_granted(void **state)
+{
+    (void)state;
+    struct aster_memory_options options = ASTER_MEMORY_OPTIONS_INIT;
+    options.authorize = allow_all_but_withdrawn;
+    withdrawn = NULL;
+    for (int by_expiry = 0; by_expiry < 2; by_expiry++) {
+        struct fixture fixture;
+        struct asked denied;
+        struct asked next;
+        open_with(&fixture, options);
+        int64_t epoch = acquire_now(fixture.serializer, "r", "a");
+        ask(fixture.serializer, &denied, op_acquire("r", "b", REQUEST_TTL_MS), 10 * REQUEST_TTL_MS);
+        ask(fixture.serializer, &next, op_acquire("r", "c", REQUEST_TTL_MS), 10 * REQUEST_TTL_MS);
+        withdrawn = "b";
+        if (by_expiry != 0) {
+            fake_clock_advance_ms(fixture.clock, REQUEST_TTL_MS + 1);
+        } else {
+            assert_int_equal(decide_now(fixture.serializer, op_release("r", "a", epoch), NULL), ASTER_REASON_NONE);
+        }
+        assert_int_equal(denied.answers, 1);
+        assert_int_equal(denied.status, ASTER_OK);
+        assert_int_equal(denied.reply.decision.reason, ASTER_REASON_UNAUTHORIZED);
+        assert_true(asked_granted(&next));
+        asked_fini(&denied);
+        asked_fini(&next);
+        tear_down(&fixture);
+        withdrawn = NULL;
+    }
+}
+
 static void of_1000_waiters_one_release_grants_exactly_one_and_wakes_nobody_else(void **state)
 {
     (void)state;
@@ -329,6 +368,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waiters_are_granted_in_the_order_in_which_they_came),
+        cmocka_unit_test(a_waiter_that_is_no_longer_allowed_is_denied_at_its_turn_and_the_next_is_granted),
         cmocka_unit_test(of_1000_waiters_one_release_grants_exactly_one_and_wakes_nobody_else),
         cmocka_unit_test(the_first_waiter_takes_over_at_the_instant_of_expiry),
         cmocka_unit_test(renewals_of_the_holder_keep_waiters_waiting),

@@ -116,9 +116,9 @@ aster_status aster_memory_apply(struct memory *memory, struct memory_stripe *str
 }
 
 /* No epoch is used up and the row is not shown: only its epoch, which the caller could count up to by itself. */
-static aster_status deny_unauthorized(struct memory *memory, struct memory_stripe *stripe,
-                                      const struct aster_operation *operation, int64_t now_ns,
-                                      struct aster_reply *reply, struct aster_error *error)
+aster_status aster_memory_deny_unauthorized(struct memory *memory, struct memory_stripe *stripe,
+                                            const struct aster_operation *operation, int64_t now_ns,
+                                            struct aster_reply *reply, struct aster_error *error)
 {
     struct aster_operation look = ASTER_OPERATION_INIT;
     look.kind = ASTER_OP_INSPECT;
@@ -220,8 +220,8 @@ static aster_status order(struct ordering *ordering, int64_t *alarm_ns, struct a
     int64_t now_ns = aster_clock_now_ns(&ordering->memory->clock);
     aster_status status = check_open(stripe, ordering->request, now_ns, error);
     if (status == ASTER_OK && !ordering->allowed) {
-        status =
-            deny_unauthorized(ordering->memory, stripe, &ordering->request->operation, now_ns, &ordering->reply, error);
+        status = aster_memory_deny_unauthorized(ordering->memory, stripe, &ordering->request->operation, now_ns,
+                                                &ordering->reply, error);
     } else if (status == ASTER_OK) {
         status = decide(ordering, now_ns, error);
     }

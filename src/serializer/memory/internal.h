@@ -115,6 +115,10 @@ void aster_memory_stripe_close(struct memory *memory, struct memory_stripe *stri
 aster_status aster_memory_apply(struct memory *memory, struct memory_stripe *stripe,
                                 const struct aster_operation *operation, int64_t now_ns,
                                 struct aster_table_result *result, struct aster_error *error);
+/* Whoever may not do it is denied, and that is written down. */
+aster_status aster_memory_deny_unauthorized(struct memory *memory, struct memory_stripe *stripe,
+                                            const struct aster_operation *operation, int64_t now_ns,
+                                            struct aster_reply *reply, struct aster_error *error);
 void aster_memory_submit(void *self, struct aster_request *request);
 /* With the stripe locked: order the request, unlock, and tell. Only the mutex is unlocked, no work is looked for. */
 void aster_memory_order(struct memory *memory, struct memory_stripe *stripe, struct aster_request *request);

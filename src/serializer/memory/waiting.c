@@ -140,12 +140,20 @@ static bool has_given_up(const struct aster_request *request, int64_t now_ns)
     return now_ns >= earlier(request->wait_until_ns, request->deadline_ns);
 }
 
-/* Decide the acquire of `waiter` now. False: the row is held, and it goes on waiting. */
+/* Decide the acquire of `waiter` now, which it may no longer be allowed. False: the row is held, and it goes on
+ * waiting. */
 static bool try_grant(struct memory *memory, struct memory_stripe *stripe, struct memory_waiter *waiter, int64_t now_ns,
                       struct memory_outbox *outbox)
 {
     struct aster_table_result result;
-    aster_status status = aster_memory_apply(memory, stripe, &waiter->request->operation, now_ns, &result, NULL);
+    const struct aster_operation *operation = &waiter->request->operation;
+    aster_status status;
+    if (memory->authorize != NULL && !memory->authorize(operation, memory->authorize_user)) {
+        status = aster_memory_deny_unauthorized(memory, stripe, operation, now_ns, &waiter->reply, NULL);
+        answer(memory, stripe, waiter, status, outbox);
+        return true;
+    }
+    status = aster_memory_apply(memory, stripe, operation, now_ns, &result, NULL);
     if (status == ASTER_OK && result.effect.decision.outcome == ASTER_DENIED) {
         return false;
     }
@@ -169,7 +177,7 @@ void aster_memory_queue_serve(struct memory *memory, struct memory_stripe *strip
             break;
         } else {
             deadline_ns = aster_table_deadline(stripe->table, name_of(queue));
-            available = deadline_ns == INT64_MAX; /* a failure: the next one may have better luck */
+            available = deadline_ns == INT64_MAX || deadline_ns <= now_ns; /* denied or failed: the next one's turn */
         }
     }
     if (queue->first == NULL) {
