@@ -9,12 +9,13 @@
 struct grantor_admission {
     pthread_rwlock_t lock;
     struct grantor_settings *settings;
+    struct grantor_exemption *exemptions;
 };
 
 aster_status grantor_admission_create(struct grantor_settings *settings, struct grantor_admission **admission,
                                       struct aster_error *error)
 {
-    struct grantor_admission *made = malloc(sizeof *made);
+    struct grantor_admission *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the rules of admission");
     }
@@ -123,12 +124,50 @@ bool grantor_admission_reaches(struct grantor_admission *admission, struct aster
     return allowed;
 }
 
+void grantor_admission_exempt(struct grantor_admission *admission, const struct aster_operation *operation,
+                              struct grantor_exemption *exemption)
+{
+    pthread_rwlock_wrlock(&admission->lock);
+    exemption->operation = operation;
+    exemption->previous = NULL;
+    exemption->next = admission->exemptions;
+    if (exemption->next != NULL) {
+        exemption->next->previous = exemption;
+    }
+    admission->exemptions = exemption;
+    pthread_rwlock_unlock(&admission->lock);
+}
+
+void grantor_admission_unexempt(struct grantor_admission *admission, struct grantor_exemption *exemption)
+{
+    pthread_rwlock_wrlock(&admission->lock);
+    *(exemption->previous != NULL ? &exemption->previous->next : &admission->exemptions) = exemption->next;
+    if (exemption->next != NULL) {
+        exemption->next->previous = exemption->previous;
+    }
+    pthread_rwlock_unlock(&admission->lock);
+}
+
+/* Under the lock. */
+static bool is_exempt(const struct grantor_admission *admission, const struct aster_operation *operation)
+{
+    for (const struct grantor_exemption *at = admission->exemptions; at != NULL; at = at->next) {
+        if (at->operation->kind == operation->kind && at->operation->epoch == operation->epoch &&
+            aster_bytes_equal(at->operation->caller, operation->caller) &&
+            aster_bytes_equal(at->operation->resource, operation->resource)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool grantor_admission_authorize(const struct aster_operation *operation, void *user)
 {
     struct grantor_admission *admission = user;
     pthread_rwlock_rdlock(&admission->lock);
     const struct grantor_node *node = find(admission, operation->caller);
-    bool allowed = may(admission, node, (int)operation->kind) && reaches(node, operation->resource);
+    bool allowed = (may(admission, node, (int)operation->kind) && reaches(node, operation->resource)) ||
+                   is_exempt(admission, operation);
     pthread_rwlock_unlock(&admission->lock);
     return allowed;
 }

@@ -27,7 +27,20 @@ bool grantor_admission_may(struct grantor_admission *admission, struct aster_byt
 bool grantor_admission_reaches(struct grantor_admission *admission, struct aster_bytes identity,
                                struct aster_bytes resource);
 
-/* Both, as an aster_authorizer; `user` is the admission. */
+/* An operation of the server itself in the name of its caller, who may have lost the right to it: the return of a grant
+ * that nobody could receive, a revocation on an operator's order. It is told by its content (kind, caller, resource and
+ * epoch), so the caller's own identical one would pass as well, to the same effect. */
+struct grantor_exemption {
+    const struct aster_operation *operation;
+    struct grantor_exemption *next;
+    struct grantor_exemption *previous;
+};
+/* Both live until it ends. */
+void grantor_admission_exempt(struct grantor_admission *admission, const struct aster_operation *operation,
+                              struct grantor_exemption *exemption);
+void grantor_admission_unexempt(struct grantor_admission *admission, struct grantor_exemption *exemption);
+
+/* Role and prefix, or an exemption, as an aster_authorizer; `user` is the admission. */
 bool grantor_admission_authorize(const struct aster_operation *operation, void *user);
 
 #endif

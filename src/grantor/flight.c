@@ -31,6 +31,9 @@ static char *keep(struct aster_bytes *bytes, char *to)
 static void destroy(struct grantor_flight *flight)
 {
     flight->state->flights--;
+    if (flight->own) {
+        grantor_admission_unexempt(flight->state->admission, &flight->exemption);
+    }
     grantor_repeats_remove(flight->state->repeats, flight);
     aster_reply_fini(&flight->reply);
     free(flight->message);
@@ -95,6 +98,9 @@ struct grantor_flight *grantor_flight_start(struct grantor_state *state, struct 
     grantor_repeats_add(state->repeats, flight);
     if (session != NULL) {
         grantor_session_add(session, flight);
+    } else {
+        flight->own = true;
+        grantor_admission_exempt(state->admission, &flight->request.operation, &flight->exemption);
     }
     if (state->parking == NULL || !grantor_parking_join(state->parking, flight)) {
         grantor_flight_launch(flight);
@@ -127,10 +133,7 @@ static void undo(const struct grantor_flight *lost, const struct aster_decision 
     release.resource = granted->resource;
     release.caller = granted->caller;
     release.epoch = decision->epoch;
-    struct grantor_flight *flight = grantor_flight_start(state, NULL, 0, &release, 0, 0);
-    if (flight != NULL) { /* else the lease lapses at its ttl */
-        flight->undo = true;
-    }
+    grantor_flight_start(state, NULL, 0, &release, 0, 0); /* out of memory: the lease lapses at its ttl */
 }
 
 void grantor_flight_cancel(struct grantor_flight *flight)
@@ -190,8 +193,11 @@ void grantor_flight_answer(struct grantor_flight *flight, aster_status status, c
         if (flight->batch == NULL && !grantor_session_decided(session, flight->id, status, decision, message)) {
             undo(flight, decision);
         }
-    } else if (!flight->undo) {
+    } else if (!flight->own) {
         undo(flight, decision);
+    }
+    if (flight->done != NULL) {
+        flight->done(flight->done_user, status, decision);
     }
     destroy(flight);
 }

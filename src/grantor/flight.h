@@ -12,7 +12,7 @@ struct grantor_flight {
     struct aster_request request;
     struct aster_task task; /* brings the answer back to the loop */
     struct grantor_state *state;
-    struct grantor_session *session; /* NULL once its link is gone, and for an undo */
+    struct grantor_session *session; /* NULL once its link is gone, and for the server's own */
     struct grantor_batch *batch;     /* of several renewals in one message; NULL = alone */
     struct grantor_flight *previous; /* in the session's list */
     struct grantor_flight *next;
@@ -22,19 +22,23 @@ struct grantor_flight {
     struct grantor_queue *queue;
     struct grantor_flight *repeat_previous; /* in a bucket of repeats.h */
     struct grantor_flight *repeat_next;
+    struct grantor_exemption exemption;                                                   /* of the server's own */
+    void (*done)(void *user, aster_status status, const struct aster_decision *decision); /* the same; or NULL */
+    void *done_user;
     int64_t give_up_ns; /* on the loop's clock: until then it may be parked; 0 = it does not wait */
     uint64_t id;
     size_t slot; /* in the batch */
     bool submitted;
     bool cancelled;
-    bool undo;           /* gives back a grant that nobody could receive */
+    bool own;            /* the server's: no session was ever behind it, and no role is asked for */
     aster_status status; /* the answer, when it came from another thread */
     struct aster_reply reply;
     char *message;
     char bytes[];
 };
 
-/* Make one for `operation` and add it to the round; NULL when out of memory. `wait_ms` is for acquire. */
+/* Make one for `operation` and add it to the round; NULL when out of memory. `wait_ms` is for acquire. Without a
+ * session it is an operation of the server itself in the name of its caller, who need not be admitted. */
 struct grantor_flight *grantor_flight_start(struct grantor_state *state, struct grantor_session *session, uint64_t id,
                                             const struct aster_operation *operation, uint32_t deadline_ms,
                                             uint32_t wait_ms);

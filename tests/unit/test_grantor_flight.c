@@ -59,6 +59,9 @@ static int open_world(void **state)
     world.others_end = &world.others;
     assert_int_equal(aster_serializer_create(&ops, &slow, NULL, &world.serializer, NULL), ASTER_OK);
     assert_int_equal(aster_loop_create("flight", &world.loop, NULL), ASTER_OK);
+    struct grantor_settings *settings = calloc(1, sizeof *settings);
+    assert_non_null(settings);
+    assert_int_equal(grantor_admission_create(settings, &world.admission, NULL), ASTER_OK);
     assert_int_equal(grantor_peers_create(&world.peers, NULL), ASTER_OK);
     assert_int_equal(grantor_repeats_create(&world.repeats, NULL), ASTER_OK);
     assert_int_equal(grantor_reader_create(&world, &world.reader, NULL), ASTER_OK);
@@ -79,6 +82,7 @@ static int close_world(void **state)
     grantor_repeats_destroy(world.repeats);
     aster_loop_destroy(world.loop);
     aster_serializer_destroy(world.serializer);
+    grantor_admission_destroy(world.admission);
     return 0;
 }
 
@@ -135,6 +139,7 @@ static void a_grant_that_finds_nobody_is_given_back(void **state)
     assert_int_equal(undo->epoch, 7);
     assert_true(aster_bytes_equal(undo->caller, aster_text("w1")));
     assert_true(aster_bytes_equal(undo->resource, aster_text("catalog")));
+    assert_true(grantor_admission_authorize(undo, world.admission)); /* although "w1" is not admitted (any more) */
     aster_loop_call(world.loop, answer_rest, NULL);
     assert_int_equal(slow.count, 2);
 }
