@@ -31,7 +31,8 @@ enum {
     ASTER_ERR_UNSUPPORTED = -13, /* this serializer or build does not offer the operation */
     ASTER_ERR_VERSION = -14,     /* a stored or encoded version is newer than this build; it never guesses */
     ASTER_ERR_FORKED = -15,      /* the handle belongs to the parent process */
-    ASTER_ERR_REENTRANT = -16    /* refused instead of deadlocking: called from inside this serializer's closure */
+    ASTER_ERR_REENTRANT = -16,   /* refused instead of deadlocking: called from inside this serializer's closure */
+    ASTER_ERR_REFUSED = -17      /* a grantor refuses it to this identity, or as things are; nothing happened */
 };
 
 #define ASTER_ERROR_MESSAGE_MAX 512 /* bytes, including the NUL */

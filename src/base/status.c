@@ -6,7 +6,7 @@ const char *aster_status_name(aster_status status)
     static const char *const names[] = {
         "OK",          "INVALID",     "NOMEM",   "IO",      "TIMEOUT",           "INDETERMINATE",
         "CLOSED",      "CANCELLED",   "LIMIT",   "CORRUPT", "COUNTER_EXHAUSTED", "BUSY",
-        "UNREACHABLE", "UNSUPPORTED", "VERSION", "FORKED",  "REENTRANT"};
+        "UNREACHABLE", "UNSUPPORTED", "VERSION", "FORKED",  "REENTRANT",         "REFUSED"};
     size_t index = status <= 0 ? (size_t)(-(long)status) : sizeof names;
     return index < sizeof names / sizeof names[0] ? names[index] : "UNKNOWN";
 }

@@ -15,6 +15,8 @@ int aster_exit_of(aster_status status)
     case ASTER_ERR_CORRUPT:
     case ASTER_ERR_INDETERMINATE:
         return ASTER_EXIT_IO;
+    case ASTER_ERR_REFUSED:
+        return ASTER_EXIT_REFUSED;
     case ASTER_ERR_UNSUPPORTED:
     case ASTER_ERR_VERSION:
         return ASTER_EXIT_CONFIG;

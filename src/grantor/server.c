@@ -322,6 +322,7 @@ static aster_status run_reload(void *argument)
         for (int i = 0; i < 2 && !grantor_admission_knows(state->admission, identity); i++) {
             change->count += transports[i] != NULL ? aster_transport_expel(transports[i], identity) : 0;
         }
+        grantor_session_recheck(session);
     }
     return ASTER_OK;
 }

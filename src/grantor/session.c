@@ -157,6 +157,20 @@ bool grantor_session_refuses(struct grantor_session *session, const struct aster
     return true;
 }
 
+void grantor_session_deny(struct grantor_session *session, uint64_t id, const char *verb)
+{
+    struct aster_error error;
+    if (grantor_peer_may_audit(session->peer, aster_loop_now_ns(session->state->loop))) {
+        struct grantor_line line;
+        grantor_line_init(&line, GRANTOR_WARNING, "unauthorized");
+        grantor_line_text(&line, "verb", verb);
+        grantor_line_bytes(&line, "actor", aster_link_identity(session->link));
+        grantor_line_end(&line);
+    }
+    aster_error_set(&error, ASTER_ERR_REFUSED, "UNAUTHORIZED: %s needs a role that this identity does not have", verb);
+    grantor_session_fail(session, id, error.status, error.message);
+}
+
 static void greet(struct grantor_session *session, const struct aster_call *call)
 {
     const struct aster_limits limits = ASTER_LIMITS_INIT;

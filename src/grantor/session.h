@@ -61,6 +61,9 @@ void grantor_session_end(struct grantor_session *session, const char *reason);
 bool grantor_session_refuses(struct grantor_session *session, const struct aster_operation *operation,
                              struct aster_decision *decision);
 
+/* Answer that the role for it is missing, and log that, at most so often as refusals are audited. */
+void grantor_session_deny(struct grantor_session *session, uint64_t id, const char *verb);
+
 /* Whoever may not do it learns nothing about the row. */
 void grantor_hide_unauthorized(struct aster_decision *decision);
 
@@ -69,6 +72,7 @@ void grantor_session_ask(struct grantor_session *session, const struct aster_cal
 void grantor_session_read(struct grantor_job *job); /* a job came back */
 bool grantor_session_unwatch(struct grantor_session *session, uint64_t id);
 void grantor_session_forget_reads(struct grantor_session *session); /* the link is gone */
+void grantor_session_recheck(struct grantor_session *session);      /* end the watches that it may no longer have */
 void grantor_session_pump(struct grantor_session *session);         /* there may be room again */
 void grantor_sessions_tell(struct grantor_state *state, const struct grantor_news *news);
 

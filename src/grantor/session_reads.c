@@ -48,15 +48,22 @@ static int verb_of(enum aster_call_kind kind)
     return kind == ASTER_CALL_LIST ? GRANTOR_LIST : kind == ASTER_CALL_HISTORY ? GRANTOR_HISTORY : GRANTOR_WATCH;
 }
 
+static bool may_watch(const struct grantor_session *session, struct aster_bytes resource)
+{
+    struct grantor_admission *admission = session->state->admission;
+    struct aster_bytes identity = aster_link_identity(session->link);
+    return grantor_admission_may(admission, identity, GRANTOR_WATCH) &&
+           (resource.size == 0 || grantor_admission_reaches(admission, identity, resource));
+}
+
 void grantor_session_ask(struct grantor_session *session, const struct aster_call *call)
 {
     struct grantor_state *state = session->state;
     int verb = verb_of(call->kind);
     struct aster_error error;
-    if (!grantor_admission_may(state->admission, aster_link_identity(session->link), verb)) {
-        aster_error_set(&error, ASTER_ERR_INVALID, "UNAUTHORIZED: %s needs a role that this identity does not have",
-                        grantor_verb_name(verb));
-        grantor_session_fail(session, call->id, error.status, error.message);
+    if (verb == GRANTOR_WATCH ? !may_watch(session, call->events.resource)
+                              : !grantor_admission_may(state->admission, aster_link_identity(session->link), verb)) {
+        grantor_session_deny(session, call->id, grantor_verb_name(verb));
         return;
     }
     if (session->reads >= READS_MAX || session->watcher_count >= WATCHERS_MAX || session->chunk_bytes > BACKLOG_MAX) {
@@ -123,13 +130,17 @@ void grantor_session_read(struct grantor_job *job)
 {
     struct grantor_session *session = job->session;
     bool counted = job->kind == ASTER_CALL_WATCH && job->status == ASTER_OK;
-    bool watching = counted && !session->failed && watch(session, job);
+    bool may = counted && !session->failed && may_watch(session, job->name); /* still */
+    bool watching = may && watch(session, job);
     session->reads--;
     if (counted && !watching) {
         grantor_reader_unwatch(job->state->reader);
     }
     if (session->failed) {
         free_chunks(job->chunks);
+    } else if (counted && !may) {
+        free_chunks(job->chunks);
+        grantor_session_deny(session, job->id, grantor_verb_name(GRANTOR_WATCH));
     } else if (job->status != ASTER_OK || (counted && !watching)) {
         free_chunks(job->chunks);
         grantor_session_fail(session, job->id, job->status != ASTER_OK ? job->status : ASTER_ERR_NOMEM,
@@ -163,6 +174,20 @@ bool grantor_session_unwatch(struct grantor_session *session, uint64_t id)
     unwatch(session, at);
     grantor_session_fail(session, id, ASTER_ERR_CANCELLED, "the client cancelled");
     return true;
+}
+
+void grantor_session_recheck(struct grantor_session *session)
+{
+    struct grantor_watcher **at = &session->watchers;
+    while (*at != NULL && !session->failed) {
+        if (may_watch(session, (struct aster_bytes){(*at)->resource, (*at)->size})) {
+            at = &(*at)->next;
+            continue;
+        }
+        uint64_t id = (*at)->id;
+        unwatch(session, at);
+        grantor_session_deny(session, id, grantor_verb_name(GRANTOR_WATCH));
+    }
 }
 
 void grantor_session_forget_reads(struct grantor_session *session)

@@ -126,8 +126,7 @@ static aster_status read_decision(const Aster__Lease__V1__Decision *message, str
 static aster_status read_error(const Aster__Lease__V1__Error *message, struct aster_wire_error *failure,
                                struct aster_error *error)
 {
-    aster_status status =
-        check_enum("status", (int64_t)message->status, -ASTER_ERR_INVALID, -ASTER_ERR_REENTRANT, error);
+    aster_status status = check_enum("status", (int64_t)message->status, -ASTER_ERR_INVALID, -ASTER_ERR_REFUSED, error);
     if (status == ASTER_OK && message->message.len >= ASTER_ERROR_MESSAGE_MAX) {
         status = aster_error_set(error, ASTER_ERR_INVALID,
                                  "an error's text is %zu bytes, the limit is %d: the server broke the protocol",

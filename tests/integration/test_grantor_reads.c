@@ -183,7 +183,40 @@ static void reading_can_be_bound_to_a_role(void **state)
     struct aster_call history = {.kind = ASTER_CALL_HISTORY};
     const struct aster_answer *answer = grantor_client_await(&world.b, grantor_client_send(&world.b, &history));
     assert_int_equal(answer->kind, ASTER_ANSWER_ERROR);
-    assert_int_equal(answer->error.status, ASTER_ERR_INVALID);
+    assert_int_equal(answer->error.status, ASTER_ERR_REFUSED);
+    grantor_process_await_log(&world.server, "event=unauthorized verb=history", world.b.id);
+}
+
+static void expect_refused(struct grantor_client *client, uint64_t id)
+{
+    const struct aster_answer *answer = grantor_client_await(client, id);
+    while (answer->kind == ASTER_ANSWER_EVENTS) { /* what came before */
+        answer = grantor_client_await(client, id);
+    }
+    assert_int_equal(answer->kind, ASTER_ANSWER_ERROR);
+    assert_int_equal(answer->error.status, ASTER_ERR_REFUSED);
+}
+
+static void a_watch_ends_when_its_role_or_prefix_is_withdrawn(void **state)
+{
+    (void)state;
+    struct aster_call all = {.kind = ASTER_CALL_WATCH};
+    struct aster_call one = {.kind = ASTER_CALL_WATCH};
+    one.events.resource = aster_text("catalog");
+    uint64_t watch_all = grantor_client_send(&world.b, &all);
+    grantor_client_await(&world.b, watch_all);
+    uint64_t watch_one = grantor_client_send(&world.b, &one);
+    grantor_client_await(&world.b, watch_one);
+    grantor_world_configure(&world, "resources = {\"invoice/\"}", "");
+    grantor_process_signal(&world.server, SIGHUP);
+    expect_refused(&world.b, watch_one);
+    grantor_world_take(&world.a, "invoice/1", TTL_MS);
+    int64_t revision = 0;
+    expect_events(&world.b, watch_all, 1, &revision); /* of what it still may see */
+    grantor_world_configure(&world, "", "requires { watch = \"auditor\" }\n");
+    grantor_process_signal(&world.server, SIGHUP);
+    expect_refused(&world.b, watch_all);
+    grantor_world_take(&world.b, "catalog", TTL_MS); /* the link lives on */
 }
 
 static void a_clean_stop_logs_the_last_decisions(void **state)
@@ -218,6 +251,7 @@ int main(void)
         EACH(a_cancelled_watch_ends_with_an_answer),
         EACH(reading_can_be_bound_to_a_role),
         EACH(a_clean_stop_logs_the_last_decisions),
+        EACH(a_watch_ends_when_its_role_or_prefix_is_withdrawn),
     };
     int failed = cmocka_run_group_tests_name("memory", tests, NULL, NULL);
     store = NULL;

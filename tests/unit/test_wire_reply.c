@@ -129,7 +129,7 @@ static void errors_rows_events_and_the_greeting_come_back(void **state)
 {
     (void)state;
     struct aster_answer got;
-    for (aster_status status = ASTER_ERR_INVALID; status >= ASTER_ERR_REENTRANT; status--) {
+    for (aster_status status = ASTER_ERR_INVALID; status >= ASTER_ERR_REFUSED; status--) {
         struct aster_answer failure = {.id = 1, .kind = ASTER_ANSWER_ERROR};
         failure.error = (struct aster_wire_error){status, aster_text("why")};
         round_trip(&failure, &got);
@@ -222,7 +222,7 @@ static void the_numbers_of_the_schema_are_the_numbers_of_the_headers(void **stat
         const ProtobufCEnumValue *value = &aster__lease__v1__reason__descriptor.values[i];
         assert_string_equal(value->name + strlen("REASON_"), aster_reason_name((enum aster_reason)value->value));
     }
-    assert_int_equal(aster__lease__v1__status__descriptor.n_values, -ASTER_ERR_REENTRANT + 1);
+    assert_int_equal(aster__lease__v1__status__descriptor.n_values, -ASTER_ERR_REFUSED + 1);
     for (unsigned i = 0; i < aster__lease__v1__status__descriptor.n_values; i++) {
         const ProtobufCEnumValue *value = &aster__lease__v1__status__descriptor.values[i];
         assert_string_equal(value->name + strlen("STATUS_"), aster_status_name(-value->value));
