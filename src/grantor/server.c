@@ -336,14 +336,12 @@ aster_status grantor_server_reload(struct grantor_server *server, struct grantor
         return status;
     }
     struct aster_transport *transports[] = {server->quic, server->tcp};
+    struct change change = {server, settings, 0};
     for (int i = 0; i < 2; i++) {
-        if (transports[i] != NULL) {
-            aster_transport_reload(transports[i], credentials);
-        }
+        change.count += transports[i] != NULL ? aster_transport_reload(transports[i], credentials) : 0;
     }
     aster_credentials_unref(credentials);
     size_t nodes = settings->node_count;
-    struct change change = {server, settings, 0};
     aster_loop_call(server->state.loop, run_reload, &change);
     struct grantor_line line;
     grantor_line_init(&line, GRANTOR_INFO, "reloaded");

@@ -3,15 +3,19 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include <gnutls/crypto.h>
+
 #include "base/error.h"
 #include "platform/private_file.h"
 
 #define FILE_MAX_BYTES 1048576 /* of roots there may be many */
+#define DIGEST_SIZE 32
 
 struct aster_credentials {
     atomic_uint references;
     enum aster_trust trust;
     struct aster_identity identity;
+    unsigned char roots[DIGEST_SIZE]; /* of their file; all zero in key mode */
     gnutls_certificate_credentials_t native;
 };
 
@@ -88,6 +92,9 @@ static aster_status set_roots(struct aster_credentials *credentials, const char 
         return status;
     }
     int count = gnutls_certificate_set_x509_trust_mem(credentials->native, &pem, GNUTLS_X509_FMT_PEM);
+    if (count >= 0 && gnutls_hash_fast(GNUTLS_DIG_SHA256, pem.data, pem.size, credentials->roots) < 0) {
+        count = 0;
+    }
     free(pem.data);
     if (count < 1) {
         return aster_error_set(error, ASTER_ERR_INVALID,
@@ -170,6 +177,11 @@ void aster_credentials_unref(struct aster_credentials *credentials)
 enum aster_trust aster_credentials_trust(const struct aster_credentials *credentials)
 {
     return credentials->trust;
+}
+
+bool aster_credentials_same_roots(const struct aster_credentials *a, const struct aster_credentials *b)
+{
+    return a->trust == b->trust && memcmp(a->roots, b->roots, sizeof a->roots) == 0;
 }
 
 struct aster_bytes aster_credentials_identity(const struct aster_credentials *credentials)

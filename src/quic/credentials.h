@@ -25,6 +25,8 @@ struct aster_credentials *aster_credentials_ref(struct aster_credentials *creden
 void aster_credentials_unref(struct aster_credentials *credentials);                    /* thread-safe; NULL is legal */
 
 enum aster_trust aster_credentials_trust(const struct aster_credentials *credentials);
+/* Do both believe the same roots? In key mode there are none. */
+bool aster_credentials_same_roots(const struct aster_credentials *a, const struct aster_credentials *b);
 /* Our own identity; lives as long as the credentials. */
 struct aster_bytes aster_credentials_identity(const struct aster_credentials *credentials);
 gnutls_certificate_credentials_t aster_credentials_native(const struct aster_credentials *credentials);

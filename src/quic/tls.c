@@ -80,6 +80,25 @@ aster_status aster_tls_peer_bind(struct aster_tls_peer *peer, struct aster_error
     return ASTER_OK;
 }
 
+aster_status aster_tls_peer_judge_again(struct aster_tls_peer *peer, struct aster_credentials *credentials,
+                                        struct aster_error *error)
+{
+    struct aster_identity identity;
+    int code = gnutls_credentials_set(peer->session, GNUTLS_CRD_CERTIFICATE, aster_credentials_native(credentials));
+    if (code < 0) {
+        return aster_error_set(error, ASTER_ERR_NOMEM, "cannot judge a peer again (%s)", gnutls_strerror(code));
+    }
+    struct aster_credentials *old = peer->credentials;
+    peer->credentials = aster_credentials_ref(credentials);
+    aster_credentials_unref(old);
+    aster_status status = judge(peer, &identity, error);
+    if (status == ASTER_OK &&
+        !aster_bytes_equal(aster_identity_bytes(&identity), aster_identity_bytes(&peer->identity))) {
+        status = aster_error_set(error, ASTER_ERR_INVALID, "the peer's certificate now names another identity");
+    }
+    return status;
+}
+
 static int configure(struct aster_tls_peer *peer, enum aster_tls_carrier carrier)
 {
     gnutls_session_t session = peer->session;

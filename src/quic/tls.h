@@ -37,6 +37,11 @@ aster_status aster_tls_peer_start(struct aster_tls_peer *peer, enum aster_tls_ca
  * admitted, not the expected one). */
 aster_status aster_tls_peer_bind(struct aster_tls_peer *peer, struct aster_error *error);
 
+/* Judge a bound peer once more, by these credentials, of which it takes a reference: would it be let in today, as the
+ * same? Errors: as aster_tls_peer_bind(). */
+aster_status aster_tls_peer_judge_again(struct aster_tls_peer *peer, struct aster_credentials *credentials,
+                                        struct aster_error *error);
+
 /* Free the session, keep the identity. */
 void aster_tls_peer_stop(struct aster_tls_peer *peer);
 void aster_tls_peer_fini(struct aster_tls_peer *peer);

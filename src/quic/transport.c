@@ -113,21 +113,42 @@ aster_status aster_transport_connect(struct aster_transport *transport, const st
 struct reloading {
     struct aster_transport *transport;
     struct aster_credentials *credentials;
+    size_t ended;
 };
+
+/* A link that only a root of before vouched for must not outlive it. */
+static size_t judge_all(struct aster_transport *transport)
+{
+    size_t ended = 0;
+    for (struct aster_link *link = transport->links; link != NULL; link = link->next) {
+        struct aster_error error = ASTER_ERROR_INIT;
+        if (link->state == ASTER_LINK_OPEN && !link->stopping &&
+            aster_tls_peer_judge_again(&link->tls, transport->options.credentials, &error) != ASTER_OK) {
+            aster_link_stop(link, ASTER_LINK_END_REFUSED, "no longer trusted", &error);
+            ended++;
+        }
+    }
+    return ended;
+}
 
 static aster_status run_reload(void *argument)
 {
     struct reloading *reloading = argument;
-    struct aster_credentials *old = reloading->transport->options.credentials;
-    reloading->transport->options.credentials = aster_credentials_ref(reloading->credentials);
+    struct aster_transport *transport = reloading->transport;
+    struct aster_credentials *old = transport->options.credentials;
+    transport->options.credentials = aster_credentials_ref(reloading->credentials);
+    if (!aster_credentials_same_roots(old, reloading->credentials)) {
+        reloading->ended = judge_all(transport);
+    }
     aster_credentials_unref(old);
     return ASTER_OK;
 }
 
-void aster_transport_reload(struct aster_transport *transport, struct aster_credentials *credentials)
+size_t aster_transport_reload(struct aster_transport *transport, struct aster_credentials *credentials)
 {
-    struct reloading reloading = {transport, credentials};
+    struct reloading reloading = {transport, credentials, 0};
     aster_loop_call(transport->options.loop, run_reload, &reloading);
+    return reloading.ended;
 }
 
 size_t aster_transport_expel(struct aster_transport *transport, struct aster_bytes identity)

@@ -94,8 +94,9 @@ aster_status aster_transport_connect(struct aster_transport *transport, const st
                                      struct aster_bytes expected, void *user, struct aster_link **link,
                                      struct aster_error *error);
 
-/* Handshakes from now on use these; what is established stays. Takes its own reference. From any thread. */
-void aster_transport_reload(struct aster_transport *transport, struct aster_credentials *credentials);
+/* Handshakes from now on use these. What is established stays, unless the roots changed and no longer vouch for it:
+ * those links end with END_REFUSED there. Returns how many. Takes its own reference. From any thread. */
+size_t aster_transport_reload(struct aster_transport *transport, struct aster_credentials *credentials);
 
 /* Close every link whose peer has this identity, with END_REFUSED there. Returns how many. */
 size_t aster_transport_expel(struct aster_transport *transport, struct aster_bytes identity);

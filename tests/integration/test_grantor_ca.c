@@ -1,6 +1,7 @@
 /* A real asterd in CA mode: identities are SPIFFE ids, certificates come and go. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "support/grantor_world.h"
 #include "support/quic_ca.h"
@@ -79,6 +80,46 @@ static void a_reload_takes_a_new_certificate_and_cuts_nobody_off(void **state)
     assert_granted(grantor_client_decision(&client, grantor_client_operate(&client, ASTER_OP_RENEW, "catalog", epoch)));
 }
 
+/* The client's certificate is by the root of before: its link ends, its lease does not. */
+static void a_reload_cuts_off_whom_only_a_removed_root_vouched_for(void **state)
+{
+    (void)state;
+    struct quic_ca other;
+    grantor_client_connect(&client, server.quic, false);
+    int64_t epoch = grantor_world_take(&client, "catalog", TTL_MS);
+    quic_ca_init(&other, "Other CA");
+    quic_ca_write_root(&other, paths[0]);
+    grantor_process_signal(&server, SIGHUP);
+    grantor_process_await_log(&server, "event=reloaded nodes=1 expelled=1", NULL);
+    grantor_client_await_close(&client);
+    assert_int_equal(client.end, ASTER_LINK_END_REFUSED);
+    quic_ca_write_root(&ca, paths[0]);
+    grantor_process_signal(&server, SIGHUP);
+    grantor_process_await_log(&server, "event=reloaded nodes=1 expelled=0", NULL);
+    grantor_client_connect(&client, server.tcp, true);
+    assert_granted(grantor_client_decision(&client, grantor_client_operate(&client, ASTER_OP_RENEW, "catalog", epoch)));
+    quic_ca_fini(&other);
+}
+
+static void a_root_that_is_added_cuts_nobody_off(void **state)
+{
+    (void)state;
+    struct quic_ca other;
+    char other_root[128];
+    char both[256];
+    grantor_client_connect(&client, server.tcp, true);
+    int64_t epoch = grantor_world_take(&client, "catalog", TTL_MS);
+    quic_ca_init(&other, "Other CA");
+    snprintf(other_root, sizeof other_root, "%s/other.pem", server.directory);
+    quic_ca_write_root(&other, other_root);
+    snprintf(both, sizeof both, "cat %s >> %s", other_root, paths[0]);
+    assert_int_equal(system(both), 0);
+    grantor_process_signal(&server, SIGHUP);
+    grantor_process_await_log(&server, "event=reloaded nodes=1 expelled=0", NULL);
+    assert_granted(grantor_client_decision(&client, grantor_client_operate(&client, ASTER_OP_RENEW, "catalog", epoch)));
+    quic_ca_fini(&other);
+}
+
 static void an_id_that_is_not_listed_is_refused(void **state)
 {
     (void)state;
@@ -95,6 +136,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EACH(a_new_certificate_keeps_identity_and_lease),
         EACH(a_reload_takes_a_new_certificate_and_cuts_nobody_off),
+        EACH(a_reload_cuts_off_whom_only_a_removed_root_vouched_for),
+        EACH(a_root_that_is_added_cuts_nobody_off),
         EACH(an_id_that_is_not_listed_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
