@@ -37,16 +37,14 @@ struct aster_journal_ops {
     aster_status (*append)(void *self, int64_t position, struct aster_bytes entry, struct aster_error *error);
 
     /* One bounded step of folding entries that were appended with success into rows, and dropping them; *more tells
-     * whether another step would find work. To be called when there is nothing to append, and between appends once
-     * ASTER_JOURNAL_FOLD_BYTES have been appended since the last call that left nothing. A failure loses nothing: the
-     * step is tried again by the next call. */
+     * whether another one is worth taking now. Call it after every append, and while it says more and nothing waits to
+     * be appended: the journal knows what a step costs, and does nothing as long as too little has piled up. A failure
+     * loses nothing; the step is taken again by a later call. */
     aster_status (*checkpoint)(void *self, bool *more, struct aster_error *error);
 
-    /* Close without folding what is left (a checkpoint before makes the next load fast). NULL is legal. */
+    /* Close. What is not folded is found by the next load. NULL is legal. */
     void (*destroy)(void *self);
 };
-
-#define ASTER_JOURNAL_FOLD_BYTES ((size_t)1 << 20)
 
 /* A journal and its vtable, owned together. */
 struct aster_journal {
