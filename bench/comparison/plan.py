@@ -1,0 +1,130 @@
+"""What is measured: a list of cases, each of which gives one figure per round."""
+from dataclasses import dataclass, field
+from typing import Callable
+
+from . import measure, servers
+
+
+@dataclass
+class Case:
+    section: str
+    key: str  # how bounds name it
+    title: str
+    unit: str
+    run: Callable  # (running servers) -> {"value": float, ...}
+    needs: list = field(default_factory=list)  # keys of servers
+    once: bool = False  # not repeated in every round
+
+
+def driven(section, key, title, unit, server, value, *options):
+    def run(running):
+        result = measure.drive(running[server], *options)
+        return {"value": value(result), **result}
+    return Case(section, key, title, unit, run, [server])
+
+
+def rate(result):
+    return result["rate"]
+
+
+def p50(result):
+    return result["p50_us"]
+
+
+def single(settings):
+    seconds = ["--seconds", settings.seconds, "--warm", settings.warm, "--clients", 1]
+
+    def udp(*cpus):
+        def run(_):
+            result = measure.reference(settings.build, "udp", settings.seconds, *cpus)
+            return {"value": result["p50_us"], **result}
+        return run
+
+    def library(running):
+        server = running["asterd-memory"]
+        path = server.driver_path.replace("lease_aster", "lease_library")
+        result = measure.run([path, *server.arguments(), "--mode", "renew", *seconds])
+        return {"value": result["p50_us"], **result}
+
+    return [
+        Case("single", "udp", "UDP ping-pong, two processes that block", "µs", udp()),
+        Case("single", "udp-apart", "the same, pinned to two CPUs", "µs", udp(0, 1)) if settings.cpus > 1 else None,
+        driven("single", "renew-1", "asterd, memory: renew", "µs", "asterd-memory", p50, "--mode", "renew", *seconds),
+        driven("single", "acquire-1", "asterd, memory: acquire or release", "µs", "asterd-memory",
+               lambda result: result["p50_us"] / 2, "--mode", "cycle", *seconds),
+        Case("single", "library-1", "the same through the client library: renew", "µs", library, ["asterd-memory"]),
+    ]
+
+
+def renew(settings):
+    def case(key, server, title, leases=1, variant=""):
+        return driven("renew", key, title, "/s", server, rate, "--mode", "renew", "--clients", 64, "--leases", leases,
+                      "--seconds", settings.seconds, "--warm", settings.warm, "--variant", variant, "--ttl-ms", 60000)
+    requests = driven("renew", "requests-64", "asterd, memory: acquires and releases, 64 × 1", "/s", "asterd-memory",
+                      lambda result: 2 * result["rate"], "--mode", "cycle", "--clients", 64, "--seconds",
+                      settings.seconds, "--warm", settings.warm)
+    return [case("renew-64", "asterd-memory", "asterd, memory: 64 × 1 lease"),
+            case("renew-64-durable", "asterd-durable", "asterd, durable: 64 × 1 lease"),
+            requests,
+            case("redis-renew-64", "redis-none", "Redis, no persistence: 64 × 1"),
+            case("etcd-renew-64", "etcd", "etcd: 64 × 1", variant="key"),
+            case("renew-64x100", "asterd-memory", "asterd, memory: 64 × 100 leases", 100),
+            case("renew-64x100-durable", "asterd-durable", "asterd, durable: 64 × 100 leases", 100)]
+
+
+def cycle(settings):
+    cases = []
+    for clients in (1, 64, 256):
+        def case(name, server, value=rate, unit="/s", variant="", clients=clients):
+            return driven("cycle", f"{name}-{clients}", f"{name}: {clients} clients", unit, server, value, "--mode",
+                          "cycle", "--clients", clients, "--seconds", settings.seconds, "--warm", settings.warm,
+                          "--variant", variant)
+        cases += [case("asterd", "asterd-durable"), case("redis-always", "redis-always"),
+                  case("etcd", "etcd", variant="key")]
+
+    def fsync(_):
+        result = measure.reference(settings.build, "fsync", settings.directory, settings.seconds)
+        return {"value": result["rate"], **result}
+    return [Case("cycle", "fdatasync", "fdatasync of 4 KiB, one after another", "/s", fsync), *cases]
+
+
+def contend(settings):
+    def case(name, server, variant=""):
+        return driven("contend", f"{name}-16", f"{name}: 16 contenders", "/s", server,
+                      lambda result: result["handovers"], "--mode", "contend", "--clients", 16, "--resource",
+                      "contended", "--seconds", settings.seconds, "--warm", settings.warm, "--variant", variant)
+    return [case("asterd", "asterd-durable"), case("etcd", "etcd", "mutex")]
+
+
+def takeover(settings):
+    def case(key, server, title, samples, ttl_ms, variant=""):
+        def run(running):
+            late_ms = []
+            while len(late_ms) < samples:
+                sample = measure.takeover(running[server], ttl_ms, variant, ttl_ms)
+                if sample is not None:
+                    late_ms.append(sample)
+            late_ms.sort()
+            return {"value": late_ms[len(late_ms) // 2], "worst": late_ms[-1], "least": late_ms[0], "samples": late_ms}
+        return Case("takeover", key, f"{title}, {samples} holders killed", "ms", run, [server], once=True)
+    return [case("asterd-takeover", "asterd-durable", "asterd: past a ttl of 200 ms", settings.takeovers, 200)]
+
+
+def memory(settings):
+    def case(key, server, title, variant=""):
+        def run(running):
+            running[server].stop()
+            running[server].start()
+            return {"value": measure.memory_per_lease(running[server], settings.leases, variant)}
+        return Case("memory", key, f"{title}: {settings.leases:,} leases", "bytes", run, [server], once=True)
+    return [case("asterd-memory-bytes", "asterd-memory", "asterd, memory"),
+            case("asterd-durable-bytes", "asterd-durable", "asterd, durable"),
+            case("redis-bytes", "redis-none", "Redis, a key with a ttl and no epoch")]
+
+
+SECTIONS = {"single": single, "renew": renew, "cycle": cycle, "contend": contend, "takeover": takeover, "memory": memory}
+KNOWN = {server.key: server for server in servers.ALL}
+
+
+def cases(settings):
+    return [case for section in settings.sections for case in SECTIONS[section](settings) if case]
