@@ -31,6 +31,14 @@ static inline int aster_bytes_equal(struct aster_bytes a, struct aster_bytes b)
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+/* Byte order, which is that of lists: negative, 0 or positive, as memcmp(); a prefix comes before what it begins. */
+static inline int aster_bytes_compare(struct aster_bytes a, struct aster_bytes b)
+{
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = size > 0 ? memcmp(a.data, b.data, size) : 0;
+    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
 ASTER_END_DECLS
 
 #endif

@@ -87,6 +87,23 @@ typedef bool (*aster_visit_row)(const struct aster_snapshot *snapshot, void *use
 ASTER_API aster_status aster_list(struct aster_serializer *serializer, struct aster_bytes prefix, aster_visit_row visit,
                                   void *user, struct aster_error *error);
 
+struct aster_list_query {
+    size_t struct_size;
+    struct aster_bytes prefix; /* empty = every resource */
+    struct aster_bytes after;  /* only names greater than this in byte order; empty = from the first */
+    size_t limit;              /* the first `limit` of those, 0 = all */
+};
+
+#define ASTER_LIST_QUERY_INIT                                                                                          \
+    {                                                                                                                  \
+        sizeof(struct aster_list_query), {NULL, 0}, {NULL, 0}, 0                                                       \
+    }
+
+/* The same, page by page: ask again with the last name as `after`. A page costs no more memory than its rows. Errors:
+ * as aster_list(). */
+ASTER_API aster_status aster_list_page(struct aster_serializer *serializer, const struct aster_list_query *query,
+                                       aster_visit_row visit, void *user, struct aster_error *error);
+
 enum aster_event_kind {
     ASTER_EVENT_GRANTED = 1,
     ASTER_EVENT_TAKEOVER = 2,

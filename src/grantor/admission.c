@@ -54,9 +54,7 @@ static int compare(const void *key, const void *element)
 {
     const struct aster_bytes *identity = key;
     const struct grantor_node *node = element;
-    size_t size = strlen(node->id);
-    int order = memcmp(identity->data, node->id, identity->size < size ? identity->size : size);
-    return order != 0 ? order : (identity->size > size) - (identity->size < size);
+    return aster_bytes_compare(*identity, aster_text(node->id));
 }
 
 /* Under the lock. */

@@ -236,16 +236,50 @@ aster_status aster_mutate_fenced(struct aster_serializer *serializer, const stru
     return serializer->ops.mutate_fenced(serializer->self, fence, writer, run_guarded, &guarded, verdict, error);
 }
 
-aster_status aster_list(struct aster_serializer *serializer, struct aster_bytes prefix, aster_visit_row visit,
-                        void *user, struct aster_error *error)
+/* A page of a serializer that knows only whole lists. */
+struct paging {
+    const struct aster_list_query *query;
+    aster_visit_row visit;
+    void *user;
+    size_t count;
+};
+
+static bool visit_page(const struct aster_snapshot *row, void *user)
+{
+    struct paging *paging = user;
+    if (aster_bytes_compare(row->resource, paging->query->after) <= 0) {
+        return true;
+    }
+    return paging->visit(row, paging->user) && ++paging->count != paging->query->limit;
+}
+
+aster_status aster_list_page(struct aster_serializer *serializer, const struct aster_list_query *query,
+                             aster_visit_row visit, void *user, struct aster_error *error)
 {
     if (!is_open(serializer)) {
         return refuse(serializer, error);
     }
+    struct aster_list_query known = ASTER_LIST_QUERY_INIT;
+    aster_status status = aster_options_read(&known, query, "ASTER_LIST_QUERY_INIT", error);
+    if (status != ASTER_OK) {
+        return status;
+    }
+    if (serializer->ops.list_page != NULL) {
+        return serializer->ops.list_page(serializer->self, &known, visit, user, error);
+    }
     if (serializer->ops.list == NULL) {
         return unsupported(serializer, "a list of its rows", error);
     }
-    return serializer->ops.list(serializer->self, prefix, visit, user, error);
+    struct paging paging = {&known, visit, user, 0};
+    return serializer->ops.list(serializer->self, known.prefix, visit_page, &paging, error);
+}
+
+aster_status aster_list(struct aster_serializer *serializer, struct aster_bytes prefix, aster_visit_row visit,
+                        void *user, struct aster_error *error)
+{
+    struct aster_list_query query = ASTER_LIST_QUERY_INIT;
+    query.prefix = prefix;
+    return aster_list_page(serializer, &query, visit, user, error);
 }
 
 aster_status aster_history(struct aster_serializer *serializer, const struct aster_history_query *query,

@@ -1,4 +1,6 @@
 /* The advisory reads: list and history, where they are offered. */
+#include <stdio.h>
+
 #include "kit.h"
 
 #define SEEN_MAX 32
@@ -44,6 +46,39 @@ static void list_visits_the_rows_of_a_prefix_in_byte_order(struct scenario *s)
     EXPECT(seen.count == 3 && seen.ordered && strcmp(seen.last, "b/2") == 0);
     seen = (struct seen){.ordered = true, .stop_after = 2};
     EXPECT(aster_list(s->serializer, aster_text("b"), see_row, &seen, &s->error) == ASTER_OK && seen.count == 2);
+}
+
+static void list_goes_on_after_a_name(struct scenario *s)
+{
+    struct aster_list_query query = ASTER_LIST_QUERY_INIT;
+    struct seen seen = {.ordered = true};
+    char name[16];
+    int total = 0;
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "p/%02d", i * 7 % 20);
+        EXPECT(acquire(s, name, "a") == ASTER_REASON_NONE);
+    }
+    EXPECT(acquire(s, "a", "a") == ASTER_REASON_NONE && acquire(s, "q", "a") == ASTER_REASON_NONE);
+    query.prefix = aster_text("p/");
+    query.limit = 6;
+    s->status = aster_list_page(s->serializer, &query, see_row, &seen, &s->error);
+    SKIP_IF(s->status == ASTER_ERR_UNSUPPORTED, "the serializer offers no list");
+    while (seen.count > 0) {
+        EXPECT(s->status == ASTER_OK && seen.ordered && seen.count <= 6);
+        total += seen.count;
+        snprintf(name, sizeof name, "p/%02d", total - 1);
+        EXPECT(strcmp(seen.last, name) == 0); /* the smallest come first, and none is left out */
+        query.after = aster_text(name);
+        seen = (struct seen){.ordered = true};
+        s->status = aster_list_page(s->serializer, &query, see_row, &seen, &s->error);
+    }
+    EXPECT(s->status == ASTER_OK && total == 20);
+    query.after = aster_text("p/175"); /* a name between two, which need not exist */
+    query.limit = 0;
+    EXPECT(aster_list_page(s->serializer, &query, see_row, &seen, &s->error) == ASTER_OK && seen.count == 2);
+    seen = (struct seen){.ordered = true};
+    query.after = aster_text("z");
+    EXPECT(aster_list_page(s->serializer, &query, see_row, &seen, &s->error) == ASTER_OK && seen.count == 0);
 }
 
 static bool see_event(const struct aster_event *event, void *user)
@@ -118,6 +153,7 @@ static void a_rejected_fence_is_in_the_history_with_what_it_carried(struct scena
 
 const struct scenario_entry aster_conformance_reads[] = {
     {"list visits the rows of a prefix in byte order", list_visits_the_rows_of_a_prefix_in_byte_order},
+    {"list goes on after a name", list_goes_on_after_a_name},
     {"history tells every change of ownership in order", history_tells_every_change_of_ownership_in_order},
     {"a rejected fence is in the history with what it carried",
      a_rejected_fence_is_in_the_history_with_what_it_carried},

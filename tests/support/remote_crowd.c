@@ -215,11 +215,11 @@ static bool visit_event(const struct aster_event *event, void *user)
     return visiting->event(&own, visiting->user);
 }
 
-static aster_status crowd_list(void *self, struct aster_bytes prefix, aster_visit_row visit, void *user,
+static aster_status crowd_list(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
                                struct aster_error *error)
 {
     struct visiting visiting = {self, visit, NULL, user};
-    return aster_list(observer(self), prefix, visit_row, &visiting, error);
+    return aster_list_page(observer(self), query, visit_row, &visiting, error);
 }
 
 static aster_status crowd_history(void *self, const struct aster_history_query *query, aster_visit_event visit,
@@ -233,7 +233,8 @@ static const struct aster_serializer_ops crowd_ops = {
     sizeof crowd_ops,    "crowd",    ASTER_SERIALIZER_QUEUES_WAITERS,
     crowd_submit,        NULL,       crowd_cancel,
     crowd_close,         crowd_wait, crowd_destroy,
-    crowd_mutate_fenced, crowd_list, crowd_history,
+    crowd_mutate_fenced, NULL,       crowd_history,
+    crowd_list,
 };
 
 aster_status remote_crowd_open(const struct remote_grantor *grantor, struct aster_serializer **serializer,

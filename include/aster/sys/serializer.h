@@ -78,6 +78,9 @@ struct aster_serializer_ops {
                          struct aster_error *error);
     aster_status (*history)(void *self, const struct aster_history_query *query, aster_visit_event visit, void *user,
                             struct aster_error *error);
+    /* Optional: list() that begins and ends where the query says; with it list() may be NULL. */
+    aster_status (*list_page)(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
+                              struct aster_error *error);
 };
 
 /* Wrap a vtable; `clock` judges request deadlines (NULL = the system clock). On failure the caller keeps `self`.

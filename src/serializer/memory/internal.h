@@ -153,7 +153,7 @@ void aster_memory_alarm_set(struct memory *memory, int64_t at_ns);
 aster_status aster_memory_mutate_fenced(void *self, const struct aster_fence *fence, struct aster_bytes writer,
                                         aster_mutation mutation, void *user, struct aster_verdict *verdict,
                                         struct aster_error *error);
-aster_status aster_memory_list(void *self, struct aster_bytes prefix, aster_visit_row visit, void *user,
+aster_status aster_memory_list(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
                                struct aster_error *error);
 
 /* When something was granted, on the wall clock; 0 = unknown. */

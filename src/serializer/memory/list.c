@@ -1,4 +1,5 @@
-/* The rows are copied stripe by stripe, then shown in order without any lock: a visitor may take its time. */
+/* The rows are copied stripe by stripe, then shown in order without any lock: a visitor may take its time. Of a page
+ * only its rows are kept, in a heap whose root is the greatest name so far. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -6,13 +7,18 @@
 
 struct listing {
     const struct memory *memory;
-    struct aster_bytes prefix;
+    const struct aster_list_query *query;
     int64_t now_ns;
     struct aster_reply *rows;
     size_t count;
     size_t capacity;
     bool failed;
 };
+
+static struct aster_bytes name_of(const struct aster_reply *row)
+{
+    return row->decision.snapshot.resource;
+}
 
 static bool grow(struct listing *listing)
 {
@@ -29,12 +35,59 @@ static bool grow(struct listing *listing)
     return true;
 }
 
+static void rise(struct aster_reply *rows, size_t at)
+{
+    struct aster_reply row = rows[at];
+    for (; at > 0 && aster_bytes_compare(name_of(&rows[(at - 1) / 2]), name_of(&row)) < 0; at = (at - 1) / 2) {
+        rows[at] = rows[(at - 1) / 2];
+    }
+    rows[at] = row;
+}
+
+static void sink(struct aster_reply *rows, size_t count)
+{
+    struct aster_reply row = rows[0];
+    size_t at = 0;
+    for (size_t child = 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && aster_bytes_compare(name_of(&rows[child]), name_of(&rows[child + 1])) < 0;
+        if (aster_bytes_compare(name_of(&rows[child]), name_of(&row)) <= 0) {
+            break;
+        }
+        rows[at] = rows[child];
+        at = child;
+    }
+    rows[at] = row;
+}
+
+static bool is_wanted(const struct listing *listing, struct aster_bytes name)
+{
+    const struct aster_list_query *query = listing->query;
+    const struct aster_bytes start = {name.data, query->prefix.size};
+    bool full = query->limit > 0 && listing->count == query->limit;
+    return name.size >= start.size && aster_bytes_equal(start, query->prefix) &&
+           aster_bytes_compare(name, query->after) > 0 &&
+           (!full || aster_bytes_compare(name, name_of(&listing->rows[0])) < 0);
+}
+
+static void take(struct listing *listing, struct aster_reply row)
+{
+    size_t limit = listing->query->limit;
+    if (limit > 0 && listing->count == limit) {
+        aster_reply_fini(&listing->rows[0]);
+        listing->rows[0] = row;
+        sink(listing->rows, limit);
+        return;
+    }
+    listing->rows[listing->count++] = row;
+    if (limit > 0) {
+        rise(listing->rows, listing->count - 1);
+    }
+}
+
 static bool collect(const struct aster_snapshot *snapshot, int64_t since_ns, void *user)
 {
     struct listing *listing = user;
-    size_t size = listing->prefix.size;
-    if (size > 0 &&
-        (snapshot->resource.size < size || memcmp(snapshot->resource.data, listing->prefix.data, size) != 0)) {
+    if (!is_wanted(listing, snapshot->resource)) {
         return true;
     }
     struct aster_decision decision = {.struct_size = sizeof decision, .snapshot = *snapshot};
@@ -44,23 +97,20 @@ static bool collect(const struct aster_snapshot *snapshot, int64_t since_ns, voi
         listing->failed = true;
         return false;
     }
-    listing->rows[listing->count++] = row;
+    take(listing, row);
     return true;
 }
 
 static int by_name(const void *left, const void *right)
 {
-    struct aster_bytes a = ((const struct aster_reply *)left)->decision.snapshot.resource;
-    struct aster_bytes b = ((const struct aster_reply *)right)->decision.snapshot.resource;
-    int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
-    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+    return aster_bytes_compare(name_of(left), name_of(right));
 }
 
-aster_status aster_memory_list(void *self, struct aster_bytes prefix, aster_visit_row visit, void *user,
+aster_status aster_memory_list(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
                                struct aster_error *error)
 {
     struct memory *memory = self;
-    struct listing listing = {.memory = memory, .prefix = prefix};
+    struct listing listing = {.memory = memory, .query = query};
     for (size_t i = 0; i <= memory->stripe_mask && !listing.failed; i++) {
         struct memory_stripe *stripe = &memory->stripes[i];
         aster_memory_stripe_lock(stripe);

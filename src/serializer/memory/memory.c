@@ -80,7 +80,7 @@ const struct aster_serializer_ops aster_memory_ops = {
     .wait = memory_wait,
     .destroy = memory_destroy,
     .mutate_fenced = aster_memory_mutate_fenced,
-    .list = aster_memory_list,
+    .list_page = aster_memory_list,
     .history = memory_history,
 };
 

@@ -149,10 +149,19 @@ static aster_status remote_mutate_fenced(void *self, const struct aster_fence *f
 }
 
 static const struct aster_serializer_ops remote_ops = {
-    sizeof remote_ops,    "grantor",          ASTER_SERIALIZER_QUEUES_WAITERS,
-    remote_submit,        remote_submit_many, remote_cancel,
-    remote_close,         remote_wait,        remote_destroy,
-    remote_mutate_fenced, remote_list,        remote_history,
+    sizeof remote_ops,
+    "grantor",
+    ASTER_SERIALIZER_QUEUES_WAITERS,
+    remote_submit,
+    remote_submit_many,
+    remote_cancel,
+    remote_close,
+    remote_wait,
+    remote_destroy,
+    remote_mutate_fenced,
+    NULL,
+    remote_history,
+    remote_list,
 };
 
 static aster_status check_options(const struct aster_grantor_options *options, struct aster_error *error)

@@ -132,9 +132,17 @@ static aster_status decode(const struct message *message, struct aster_scratch *
     return aster_answer_decode((struct aster_bytes){message->payload, message->size}, scratch, answer, error);
 }
 
+/* What a list has shown so far. */
+struct showing {
+    aster_visit_row visit;
+    void *user;
+    size_t limit; /* 0 = none */
+    size_t shown;
+};
+
 /* One page. *after is where the next one begins; it borrows from `name`. */
 static aster_status list_page(struct remote *remote, struct remote_read *read, struct aster_scratch *scratch,
-                              aster_visit_row visit, void *user, char name[ASTER_RESOURCE_MAX], bool *more,
+                              struct showing *showing, char name[ASTER_RESOURCE_MAX], bool *more,
                               struct aster_error *error)
 {
     struct aster_answer answer;
@@ -151,7 +159,7 @@ static aster_status list_page(struct remote *remote, struct remote_read *read, s
                                "the grantor answers a listing with something else: update Aster");
     }
     for (size_t i = 0; i < answer.rows.count; i++) {
-        if (!visit(&answer.rows.rows[i], user)) {
+        if (!showing->visit(&answer.rows.rows[i], showing->user) || ++showing->shown == showing->limit) {
             return ASTER_OK;
         }
     }
@@ -164,10 +172,11 @@ static aster_status list_page(struct remote *remote, struct remote_read *read, s
     return ASTER_OK;
 }
 
-aster_status remote_list(void *self, struct aster_bytes prefix, aster_visit_row visit, void *user,
+aster_status remote_list(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
                          struct aster_error *error)
 {
     struct remote_read read;
+    struct showing showing = {visit, user, query->limit, 0};
     struct aster_scratch scratch = {NULL, 0, 0};
     char name[ASTER_RESOURCE_MAX];
     bool more = true;
@@ -176,9 +185,12 @@ aster_status remote_list(void *self, struct aster_bytes prefix, aster_visit_row 
         return status;
     }
     read.call.kind = ASTER_CALL_LIST;
-    read.call.list.prefix = prefix;
+    read.call.list.prefix = query->prefix;
+    read.call.list.after = query->after;
     while (status == ASTER_OK && more) {
-        status = list_page(self, &read, &scratch, visit, user, name, &more, error);
+        size_t left = query->limit > 0 ? query->limit - showing.shown : 0;
+        read.call.list.limit = left < ASTER_WIRE_ROWS_MAX ? (uint32_t)left : 0; /* 0 = as many as fit */
+        status = list_page(self, &read, &scratch, &showing, name, &more, error);
     }
     read_fini(&read, &scratch);
     return status;

@@ -171,7 +171,7 @@ void remote_log(const struct remote *remote, enum aster_grantor_event event, con
 void remote_frame(struct remote *remote, struct aster_bytes payload);
 
 /* read.c */
-aster_status remote_list(void *self, struct aster_bytes prefix, aster_visit_row visit, void *user,
+aster_status remote_list(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
                          struct aster_error *error);
 aster_status remote_history(void *self, const struct aster_history_query *query, aster_visit_event visit, void *user,
                             struct aster_error *error);

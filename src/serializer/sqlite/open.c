@@ -68,7 +68,7 @@ static const struct aster_serializer_ops ops = {
     .wait = wait_answered,
     .destroy = destroy,
     .mutate_fenced = aster_store_mutate,
-    .list = aster_store_list,
+    .list_page = aster_store_list,
     .history = aster_store_history,
 };
 

@@ -30,7 +30,7 @@ static bool visit_stored(struct aster_bytes resource, const struct aster_stored_
     return listing->visit(&snapshot, listing->user);
 }
 
-aster_status aster_store_list(void *self, struct aster_bytes prefix, aster_visit_row visit, void *user,
+aster_status aster_store_list(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
                               struct aster_error *error)
 {
     struct aster_store *store = self;
@@ -40,7 +40,7 @@ aster_status aster_store_list(void *self, struct aster_bytes prefix, aster_visit
     if (status == ASTER_OK) {
         const struct aster_row_reader reader = {&store->read_connection, &store->read_arena, store->clock,
                                                 &store->boot};
-        status = aster_row_list(&reader, prefix, visit_stored, &listing, error);
+        status = aster_row_list(&reader, query, visit_stored, &listing, error);
         aster_connection_rollback(&store->read_connection);
     }
     pthread_mutex_unlock(&store->read_mutex);

@@ -184,7 +184,7 @@ static bool starts_with(struct aster_bytes name, struct aster_bytes prefix)
     return name.size >= prefix.size && (prefix.size == 0 || memcmp(name.data, prefix.data, prefix.size) == 0);
 }
 
-aster_status aster_row_list(const struct aster_row_reader *reader, struct aster_bytes prefix,
+aster_status aster_row_list(const struct aster_row_reader *reader, const struct aster_list_query *query,
                             aster_stored_row_visit visit, void *user, struct aster_error *error)
 {
     sqlite3_stmt *statement = NULL;
@@ -194,17 +194,22 @@ aster_status aster_row_list(const struct aster_row_reader *reader, struct aster_
     }
     /* Names that share a prefix stand together and none of them is smaller than it: the first that does not have it
      * ends the range, so no upper bound has to be made up. */
-    sqlite3_bind_text(statement, 1, prefix.size > 0 ? prefix.data : "", (int)prefix.size, SQLITE_STATIC);
+    struct aster_bytes first = aster_bytes_compare(query->after, query->prefix) > 0 ? query->after : query->prefix;
+    sqlite3_bind_text(statement, 1, first.size > 0 ? first.data : "", (int)first.size, SQLITE_STATIC);
+    size_t count = 0;
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct aster_bytes resource = column(statement, COLUMN_RESOURCE);
-        if (!starts_with(resource, prefix)) {
+        if (!starts_with(resource, query->prefix)) {
             break;
+        }
+        if (aster_bytes_compare(resource, query->after) <= 0) {
+            continue;
         }
         aster_arena_reset(reader->arena);
         struct aster_stored_row stored;
         status = read_stored(reader, statement, resource, &stored, error);
-        if (status != ASTER_OK || !visit(resource, &stored, user)) {
+        if (status != ASTER_OK || !visit(resource, &stored, user) || ++count == query->limit) {
             break;
         }
     }

@@ -2,6 +2,7 @@
 #ifndef SQLITE_ROWS_H
 #define SQLITE_ROWS_H
 
+#include "aster/serializer.h"
 #include "aster/sys/clock.h"
 #include "aster/transition.h"
 #include "serializer/sqlite/arena.h"
@@ -40,9 +41,9 @@ struct aster_row_reader {
 aster_status aster_row_load(const struct aster_row_reader *reader, struct aster_bytes resource,
                             struct aster_stored_row *stored, struct aster_error *error);
 
-/* Visit the rows whose name starts with `prefix`, in byte order, until `visit` returns false. */
+/* Visit the rows of the query, in byte order, until `visit` returns false. */
 typedef bool (*aster_stored_row_visit)(struct aster_bytes resource, const struct aster_stored_row *stored, void *user);
-aster_status aster_row_list(const struct aster_row_reader *reader, struct aster_bytes prefix,
+aster_status aster_row_list(const struct aster_row_reader *reader, const struct aster_list_query *query,
                             aster_stored_row_visit visit, void *user, struct aster_error *error);
 
 /* Insert the row, or update it when `update`. */

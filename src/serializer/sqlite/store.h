@@ -42,7 +42,7 @@ struct aster_store {
 aster_status aster_store_mutate(void *self, const struct aster_fence *fence, struct aster_bytes writer,
                                 aster_mutation mutation, void *user, struct aster_verdict *verdict,
                                 struct aster_error *error);
-aster_status aster_store_list(void *self, struct aster_bytes prefix, aster_visit_row visit, void *user,
+aster_status aster_store_list(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
                               struct aster_error *error);
 aster_status aster_store_history(void *self, const struct aster_history_query *query, aster_visit_event visit,
                                  void *user, struct aster_error *error);
