@@ -76,7 +76,7 @@ static struct aster_entry *find(const struct aster_table *table, struct aster_by
     return aster_index_find(&table->index, (uint32_t)aster_siphash(&table->key, resource), resource);
 }
 
-static size_t entry_size(size_t name_size)
+size_t aster_entry_size(size_t name_size)
 {
     size_t size = offsetof(struct aster_entry, name) + name_size;
     return size < sizeof(struct aster_entry) ? sizeof(struct aster_entry) : size;
@@ -102,10 +102,11 @@ static void give_back(struct aster_table *table, struct reservation *reservation
 
 static bool reserve_entry(struct aster_table *table, struct aster_bytes resource, struct reservation *reservation)
 {
-    if (!aster_index_reserve(&table->index) || !aster_deadlines_reserve(&table->deadlines, table->index.count + 1)) {
+    if (!aster_index_reserve(&table->index) ||
+        !aster_deadlines_reserve(&table->deadlines, table->index.count + table->removed_images + 1)) {
         return false;
     }
-    struct aster_entry *entry = aster_alloc(entry_size(resource.size));
+    struct aster_entry *entry = aster_alloc(aster_entry_size(resource.size));
     if (entry == NULL) {
         return false;
     }
@@ -155,32 +156,32 @@ static aster_status reserve(struct aster_table *table, struct aster_bytes resour
     return ASTER_OK;
 }
 
-static size_t value_bytes(const struct aster_value *value)
-{
-    return value == NULL ? 0 : sizeof *value + value->size;
-}
-
-static void store_value(struct aster_table *table, struct aster_entry *entry, struct aster_value *value, size_t size)
+static void store_value(struct aster_table *table, struct aster_entry *entry, struct aster_value *value, size_t size,
+                        struct aster_table_image *image)
 {
     if (value == NULL && size > 0) {
         return; /* unchanged */
     }
-    table->entry_bytes += value_bytes(value) - value_bytes(entry->value);
-    free(entry->value);
+    table->entry_bytes += aster_value_bytes(value) - aster_value_bytes(entry->value);
+    if (image != NULL && image->kind == ASTER_IMAGE_CHANGED) {
+        aster_image_keep_value(image, entry->value);
+    } else {
+        free(entry->value);
+    }
     entry->value = value;
 }
 
 /* Cannot fail: `reservation` has all it needs. */
 static struct aster_entry *store(struct aster_table *table, struct aster_entry *entry, const struct aster_row *row,
-                                 struct reservation *reservation)
+                                 struct reservation *reservation, struct aster_table_image *image)
 {
     if (entry == NULL) {
         entry = reservation->entry;
         aster_index_insert(&table->index, entry);
-        table->entry_bytes += entry_size(entry->name_size);
+        table->entry_bytes += aster_entry_size(entry->name_size);
     }
     table->held += (size_t)row->held - (size_t)entry->held;
-    store_value(table, entry, reservation->value, row->value.size);
+    store_value(table, entry, reservation->value, row->value.size, image);
     aster_identities_drop(&table->identities, entry->holder);
     aster_identities_drop(&table->identities, entry->last_holder);
     aster_identities_drop(&table->identities, entry->applied_caller);
@@ -200,12 +201,16 @@ static struct aster_entry *store(struct aster_table *table, struct aster_entry *
     return entry;
 }
 
-static void remove_entry(struct aster_table *table, struct aster_entry *entry)
+static void remove_entry(struct aster_table *table, struct aster_entry *entry, struct aster_table_image *image)
 {
     aster_table_raise_floor(table, entry->epoch);
     aster_index_remove(&table->index, entry);
     aster_deadlines_remove(&table->deadlines, entry);
-    table->entry_bytes -= entry_size(entry->name_size) + value_bytes(entry->value);
+    table->entry_bytes -= aster_entry_size(entry->name_size) + aster_value_bytes(entry->value);
+    if (image != NULL) {
+        aster_image_keep_removed(table, entry, image);
+        return;
+    }
     aster_identities_drop(&table->identities, entry->holder);
     aster_identities_drop(&table->identities, entry->last_holder);
     aster_identities_drop(&table->identities, entry->applied_caller);
@@ -268,15 +273,20 @@ static void fill_views(const struct aster_table *table, const struct aster_entry
 }
 
 static aster_status keep(struct aster_table *table, const struct aster_operation *operation, struct aster_entry **entry,
-                         const struct aster_effect *effect, int64_t now_ns, struct aster_error *error)
+                         const struct aster_effect *effect, int64_t now_ns, struct aster_table_image *image,
+                         struct aster_error *error)
 {
     if (!(operation->kind == ASTER_OP_RENEW && store_renewal(table, *entry, &effect->row))) {
         struct reservation reservation;
         aster_status status = reserve(table, operation->resource, *entry, &effect->row, &reservation, error);
+        if (status == ASTER_OK && image != NULL && !aster_image_begin(table, *entry, image)) {
+            give_back(table, &reservation);
+            status = aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for the image of a row: nothing changed");
+        }
         if (status != ASTER_OK) {
             return status;
         }
-        *entry = store(table, *entry, &effect->row, &reservation);
+        *entry = store(table, *entry, &effect->row, &reservation, image);
     }
     if (effect->rearm) {
         arm(table, *entry, &effect->decision, now_ns);
@@ -284,8 +294,8 @@ static aster_status keep(struct aster_table *table, const struct aster_operation
     return ASTER_OK;
 }
 
-aster_status aster_table_apply(struct aster_table *table, const struct aster_operation *operation, int64_t now_ns,
-                               struct aster_table_result *result, struct aster_error *error)
+static aster_status apply(struct aster_table *table, const struct aster_operation *operation, int64_t now_ns,
+                          struct aster_table_result *result, struct aster_table_image *image, struct aster_error *error)
 {
     aster_status status = aster_operation_check(operation, &table->limits, error);
     if (status != ASTER_OK) {
@@ -301,13 +311,13 @@ aster_status aster_table_apply(struct aster_table *table, const struct aster_ope
     }
     if (fresh.effect.removed) {
         if (entry != NULL) {
-            remove_entry(table, entry);
+            remove_entry(table, entry, image);
         }
         entry = NULL;
         fresh.effect.decision.snapshot.value = (struct aster_bytes){NULL, 0};
         fresh.effect.decision.snapshot.last_holder = (struct aster_bytes){NULL, 0};
     } else if (fresh.effect.changed) {
-        status = keep(table, operation, &entry, &fresh.effect, now_ns, error);
+        status = keep(table, operation, &entry, &fresh.effect, now_ns, image, error);
         if (status != ASTER_OK) {
             return status;
         }
@@ -315,6 +325,20 @@ aster_status aster_table_apply(struct aster_table *table, const struct aster_ope
     fill_views(table, entry, now_ns, &fresh);
     *result = fresh;
     return ASTER_OK;
+}
+
+aster_status aster_table_apply(struct aster_table *table, const struct aster_operation *operation, int64_t now_ns,
+                               struct aster_table_result *result, struct aster_error *error)
+{
+    return apply(table, operation, now_ns, result, NULL, error);
+}
+
+aster_status aster_table_apply_imaged(struct aster_table *table, const struct aster_operation *operation,
+                                      int64_t now_ns, struct aster_table_result *result,
+                                      struct aster_table_image *image, struct aster_error *error)
+{
+    *image = (struct aster_table_image){.kind = ASTER_IMAGE_NONE};
+    return apply(table, operation, now_ns, result, image, error);
 }
 
 struct aster_verdict aster_table_fence_hashed(const struct aster_table *table, uint64_t hash,
@@ -406,7 +430,7 @@ aster_status aster_table_load(struct aster_table *table, struct aster_bytes reso
     if (status != ASTER_OK) {
         return status;
     }
-    entry = store(table, entry, row, &reservation);
+    entry = store(table, entry, row, &reservation, NULL);
     struct restarting restarting = {table, now_ns, 0};
     rearm(entry, &restarting);
     return ASTER_OK;

@@ -38,6 +38,30 @@ struct aster_table_result {
 aster_status aster_table_apply(struct aster_table *table, const struct aster_operation *operation, int64_t now_ns,
                                struct aster_table_result *result, struct aster_error *error);
 
+/* What a row was before a change, so that the change can be taken back without a chance of failure. */
+struct aster_table_image {
+    struct aster_entry *entry; /* private from here on; NULL: there was no row */
+    struct aster_value *value;
+    enum aster_table_image_kind {
+        ASTER_IMAGE_NONE,
+        ASTER_IMAGE_CREATED,
+        ASTER_IMAGE_CHANGED,
+        ASTER_IMAGE_REMOVED
+    } kind;
+    bool value_replaced;
+};
+
+/* As aster_table_apply(), and *image is what the row was if it changed by anything but a renewal; else its kind is
+ * ASTER_IMAGE_NONE. End it by one of the two below, before the table is destroyed. */
+aster_status aster_table_apply_imaged(struct aster_table *table, const struct aster_operation *operation,
+                                      int64_t now_ns, struct aster_table_result *result,
+                                      struct aster_table_image *image, struct aster_error *error);
+/* Make the row what it was, time of its grant included, as if neither the change nor a renewal after it had happened.
+ * Images of one row are restored newest first. The floor stays. Allocates nothing. */
+void aster_table_restore(struct aster_table *table, struct aster_bytes resource, struct aster_table_image *image);
+/* The change stands. */
+void aster_table_image_drop(struct aster_table *table, struct aster_table_image *image);
+
 /* The fence rule for fence->resource. Allocates nothing. */
 struct aster_verdict aster_table_fence(const struct aster_table *table, const struct aster_fence *fence,
                                        struct aster_bytes writer);
@@ -76,6 +100,8 @@ aster_status aster_table_load(struct aster_table *table, struct aster_bytes reso
 /* The epoch of rows that do not exist: the greatest epoch ever forgotten. Raising never lowers. */
 int64_t aster_table_floor(const struct aster_table *table);
 void aster_table_raise_floor(struct aster_table *table, int64_t floor);
+/* Set it back, together with the restored images of every row that raised it since. */
+void aster_table_reset_floor(struct aster_table *table, int64_t floor);
 
 /* Rows, held rows, and bytes allocated for them (without the allocator's own overhead). */
 struct aster_table_usage {

@@ -84,7 +84,7 @@ const char *aster_table_check(const struct aster_table *table)
     if (checking.rows != table->index.count || checking.held != table->held) {
         return "the counts of rows or held rows are off";
     }
-    if (checking.references != references) {
+    if (checking.references + table->image_references != references) {
         return "the references of the interned identities are off";
     }
     if (checking.in_heap != table->deadlines.count) {

@@ -65,7 +65,9 @@ struct aster_table {
     struct aster_hash_key key;
     int64_t floor;
     size_t held;
-    size_t entry_bytes; /* entries and values */
+    size_t entry_bytes;      /* entries and values */
+    size_t image_references; /* of identities, held by images */
+    size_t removed_images;   /* rows that may come back: the heap of deadlines keeps room for them */
 };
 
 static inline struct aster_bytes aster_entry_name(const struct aster_entry *entry)
@@ -73,8 +75,19 @@ static inline struct aster_bytes aster_entry_name(const struct aster_entry *entr
     return (struct aster_bytes){entry->name, entry->name_size};
 }
 
+static inline size_t aster_value_bytes(const struct aster_value *value)
+{
+    return value == NULL ? 0 : sizeof *value + value->size;
+}
+
+size_t aster_entry_size(size_t name_size);
 int64_t aster_entry_deadline_ns(const struct aster_entry *entry); /* INT64_MAX when free */
 struct aster_row aster_entry_row(const struct aster_table *table, const struct aster_entry *entry);
+
+/* table_image.c. begin(): before anything is changed; false = out of memory. Then one of these, when it is. */
+bool aster_image_begin(struct aster_table *table, const struct aster_entry *entry, struct aster_table_image *image);
+void aster_image_keep_value(struct aster_table_image *image, struct aster_value *value);
+void aster_image_keep_removed(struct aster_table *table, struct aster_entry *entry, struct aster_table_image *image);
 
 bool aster_index_reserve(struct aster_index *index); /* room for one more; false = out of memory */
 struct aster_entry *aster_index_find(const struct aster_index *index, uint32_t hash, struct aster_bytes name);

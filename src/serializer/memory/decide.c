@@ -18,13 +18,6 @@ void aster_memory_learn_floor(struct memory *memory, struct memory_stripe *strip
     aster_table_raise_floor(stripe->table, atomic_load(&memory->floor));
 }
 
-static void raise_floor(struct memory *memory, int64_t floor)
-{
-    int64_t known = atomic_load(&memory->floor);
-    while (known < floor && !atomic_compare_exchange_weak(&memory->floor, &known, floor)) {
-    }
-}
-
 static enum aster_event_kind event_of(const struct aster_decision *decision)
 {
     switch (decision->kind) {
@@ -47,8 +40,9 @@ static bool is_fence_rejection(const struct aster_decision *decision)
            decision->reason != ASTER_REASON_REVISION_MISMATCH;
 }
 
-static void write_history(struct memory *memory, const struct aster_operation *operation,
-                          const struct aster_effect *effect)
+/* What the history says of it; kind 0 = nothing. */
+static struct aster_event describe(const struct memory *memory, const struct aster_operation *operation,
+                                   const struct aster_effect *effect)
 {
     const struct aster_decision *decision = &effect->decision;
     bool applied = (effect->changed || effect->removed) && !decision->replayed;
@@ -61,7 +55,7 @@ static void write_history(struct memory *memory, const struct aster_operation *o
         event.kind = event_of(decision);
     }
     if (event.kind == 0) {
-        return;
+        return event;
     }
     event.unix_ms = aster_clock_unix_ms(&memory->clock);
     event.resource = operation->resource;
@@ -71,7 +65,17 @@ static void write_history(struct memory *memory, const struct aster_operation *o
     if ((event.kind == ASTER_EVENT_TAKEOVER || event.kind == ASTER_EVENT_REVOKED) && ended_a_lease) {
         event.previous = effect->row.last_holder;
     }
-    aster_memory_history_add(&memory->history, &event);
+    return event;
+}
+
+/* A refusal changes nothing: its answer need not wait for its line in the history. */
+static void note(struct memory *memory, struct memory_stripe *stripe, const struct aster_event *event)
+{
+    if (memory_commits(memory)) {
+        aster_memory_commit_event(memory, stripe, event);
+    } else {
+        aster_memory_history_add(&memory->history, event);
+    }
 }
 
 /* resources_max counts the rows of all stripes, so a place is taken before the row can be made. */
@@ -88,9 +92,10 @@ static aster_status reserve_row(struct memory *memory, const struct memory_strip
                            memory->limits.resources_max);
 }
 
-aster_status aster_memory_apply(struct memory *memory, struct memory_stripe *stripe,
-                                const struct aster_operation *operation, int64_t now_ns,
-                                struct aster_table_result *result, struct aster_error *error)
+/* Apply to the table and keep the count of rows. */
+static aster_status apply(struct memory *memory, struct memory_stripe *stripe, const struct aster_operation *operation,
+                          int64_t now_ns, struct aster_table_result *result, struct aster_table_image *image,
+                          struct aster_error *error)
 {
     aster_memory_learn_floor(memory, stripe);
     bool may_create = operation->kind == ASTER_OP_ACQUIRE || operation->kind == ASTER_OP_REVOKE;
@@ -99,20 +104,39 @@ aster_status aster_memory_apply(struct memory *memory, struct memory_stripe *str
         return status;
     }
     size_t before = aster_table_usage_get(stripe->table).rows;
-    status = aster_table_apply(stripe->table, operation, now_ns, result, error);
+    status = memory_commits(memory) ? aster_table_apply_imaged(stripe->table, operation, now_ns, result, image, error)
+                                    : aster_table_apply(stripe->table, operation, now_ns, result, error);
     size_t after = aster_table_usage_get(stripe->table).rows;
     if ((may_create && after == before) || after < before) {
         atomic_fetch_sub(&memory->rows, 1);
     }
+    if (status == ASTER_OK) {
+        result->effect.decision.snapshot.since_unix_ms = aster_memory_since_unix_ms(memory, result->since_ns, now_ns);
+    }
+    return status;
+}
+
+aster_status aster_memory_apply(struct memory *memory, struct memory_stripe *stripe, uint64_t hash,
+                                struct aster_request *request, int64_t now_ns, struct aster_table_result *result,
+                                bool *held, struct aster_error *error)
+{
+    const struct aster_operation *operation = &request->operation;
+    struct aster_table_image image = {.kind = ASTER_IMAGE_NONE};
+    aster_status status = apply(memory, stripe, operation, now_ns, result, &image, error);
     if (status != ASTER_OK) {
         return status;
     }
-    if (result->effect.removed) {
-        raise_floor(memory, aster_table_floor(stripe->table));
+    const struct aster_event event = describe(memory, operation, &result->effect);
+    if (image.kind != ASTER_IMAGE_NONE) {
+        status = aster_memory_commit(memory, stripe, hash, request, result, &event, &image, error);
+        *held = status == ASTER_OK;
+    } else if (event.kind != 0) {
+        note(memory, stripe, &event);
     }
-    result->effect.decision.snapshot.since_unix_ms = aster_memory_since_unix_ms(memory, result->since_ns, now_ns);
-    write_history(memory, operation, &result->effect);
-    return ASTER_OK;
+    if (status == ASTER_OK && result->effect.removed) { /* after the change was handed over: see aster_memory_hold() */
+        aster_memory_raise(&memory->floor, aster_table_floor(stripe->table));
+    }
+    return status;
 }
 
 /* No epoch is used up and the row is not shown: only its epoch, which the caller could count up to by itself. */
@@ -124,7 +148,7 @@ aster_status aster_memory_deny_unauthorized(struct memory *memory, struct memory
     look.kind = ASTER_OP_INSPECT;
     look.resource = operation->resource;
     struct aster_table_result result;
-    aster_status status = aster_memory_apply(memory, stripe, &look, now_ns, &result, error);
+    aster_status status = apply(memory, stripe, &look, now_ns, &result, &(struct aster_table_image){0}, error);
     if (status != ASTER_OK) {
         return status;
     }
@@ -143,7 +167,7 @@ aster_status aster_memory_deny_unauthorized(struct memory *memory, struct memory
                                       .actor = operation->caller,
                                       .epoch = denied.epoch,
                                       .carried_epoch = operation->epoch};
-    aster_memory_history_add(&memory->history, &event);
+    note(memory, stripe, &event);
     status = aster_reply_set(reply, &denied);
     return status == ASTER_OK ? ASTER_OK : aster_error_set(error, status, "no memory for an answer");
 }
@@ -168,7 +192,7 @@ struct ordering {
     uint64_t hash;
     struct aster_request *request;
     bool allowed;
-    bool queued; /* out: it waits, and is not to be answered now */
+    bool queued; /* out: it waits in line, or for the committer, and is not to be answered now */
     struct aster_reply reply;
     struct memory_outbox outbox;
 };
@@ -183,7 +207,8 @@ static aster_status decide(struct ordering *ordering, int64_t now_ns, struct ast
         aster_memory_queue_serve(memory, ordering->stripe, queue, now_ns, &ordering->outbox);
     }
     struct aster_table_result result;
-    aster_status status = aster_memory_apply(memory, ordering->stripe, operation, now_ns, &result, error);
+    aster_status status = aster_memory_apply(memory, ordering->stripe, ordering->hash, ordering->request, now_ns,
+                                             &result, &ordering->queued, error);
     if (status != ASTER_OK) {
         return status;
     }
@@ -195,7 +220,7 @@ static aster_status decide(struct ordering *ordering, int64_t now_ns, struct ast
         ordering->queued = status == ASTER_OK;
         return status;
     }
-    if (aster_reply_set(&ordering->reply, decision) != ASTER_OK) {
+    if (!ordering->queued && aster_reply_set(&ordering->reply, decision) != ASTER_OK) {
         status = aster_error_set(error, result.effect.changed ? ASTER_ERR_INDETERMINATE : ASTER_ERR_NOMEM,
                                  "no memory for the answer to %s: repeat it under the same id",
                                  aster_operation_name(operation->kind));
@@ -224,6 +249,10 @@ static aster_status order(struct ordering *ordering, int64_t *alarm_ns, struct a
                                                 &ordering->reply, error);
     } else if (status == ASTER_OK) {
         status = decide(ordering, now_ns, error);
+    }
+    if (status == ASTER_OK && !ordering->queued && memory_commits(ordering->memory)) {
+        status = aster_memory_hold(ordering->memory, stripe, ordering->hash, ordering->request, &ordering->reply,
+                                   &ordering->queued, error);
     }
     *alarm_ns = first_timer_ns(stripe);
     return status;

@@ -64,13 +64,8 @@ static bool fill(struct memory_history_slot *slot, const struct aster_event *eve
     return true;
 }
 
-void aster_memory_history_add(struct memory_history *history, const struct aster_event *event)
+static void add(struct memory_history *history, const struct aster_event *event)
 {
-    if (history->max == 0) {
-        return;
-    }
-    pthread_mutex_lock(&history->mutex);
-    history->revision++;
     bool full = history->count == history->max;
     struct memory_history_slot *slot = &history->slots[(history->first + history->count) % history->max];
     if (full) {
@@ -82,7 +77,26 @@ void aster_memory_history_add(struct memory_history *history, const struct aster
         slot->event.revision = history->revision;
         history->count++;
     }
-    pthread_mutex_unlock(&history->mutex);
+}
+
+void aster_memory_history_add(struct memory_history *history, const struct aster_event *event)
+{
+    if (history->max > 0) {
+        pthread_mutex_lock(&history->mutex);
+        history->revision++;
+        add(history, event);
+        pthread_mutex_unlock(&history->mutex);
+    }
+}
+
+void aster_memory_history_restore(struct memory_history *history, const struct aster_event *event)
+{
+    if (history->max > 0) {
+        pthread_mutex_lock(&history->mutex);
+        history->revision = event->revision;
+        add(history, event);
+        pthread_mutex_unlock(&history->mutex);
+    }
 }
 
 /* The most that can match: a reader who follows asks often, and for little. */

@@ -22,6 +22,9 @@ void aster_memory_history_fini(struct memory_history *history);
  * from the history; its revision shows the gap. */
 void aster_memory_history_add(struct memory_history *history, const struct aster_event *event);
 
+/* The same for an event that has its revision, greater than those before it. */
+void aster_memory_history_restore(struct memory_history *history, const struct aster_event *event);
+
 /* As aster_history(). Works on a copy, so the visitor runs without a lock. */
 aster_status aster_memory_history_visit(struct memory_history *history, const struct aster_history_query *query,
                                         aster_visit_event visit, void *user, struct aster_error *error);

@@ -1,4 +1,5 @@
-/* What the files of the memory serializer share. Lock order: one stripe, then the history; never two stripes. */
+/* What the files of the memory serializer share. Lock order: one stripe, then the history; never two stripes, other
+ * than all of them in aster_memory_freeze(). */
 #ifndef MEMORY_INTERNAL_H
 #define MEMORY_INTERNAL_H
 
@@ -9,6 +10,7 @@
 #include "aster/sys/serializer.h"
 #include "engine/table.h"
 #include "platform/sleeper.h"
+#include "serializer/memory/commit.h"
 #include "serializer/memory/history.h"
 #include "serializer/memory/links.h"
 #include "serializer/memory/timers.h"
@@ -68,6 +70,7 @@ struct memory_stripe {
     _Atomic(size_t) unanswered; /* requests taken and not completed */
     struct memory_links queues;
     struct memory_links requests;
+    struct memory_links changes; /* not durable yet, by resource; empty without a committer */
     struct memory_timers timers;
 };
 
@@ -80,6 +83,9 @@ struct memory {
     aster_authorizer authorize;
     void *authorize_user;
     struct memory_history history;
+    struct memory_committer committer; /* take is NULL: nothing is made durable */
+    _Atomic(int64_t) durable_floor;
+    _Atomic(uint64_t) undone; /* how often there was a freeze() */
     _Atomic(int64_t) floor; /* of all stripes; each table learns it before it is asked about a row that may be absent */
     _Atomic(size_t) rows;
     _Atomic(size_t) waiters;
@@ -111,15 +117,15 @@ void aster_memory_stripe_leave_cancel(struct memory *memory, struct memory_strip
 int64_t aster_memory_stripe_run_timers(struct memory *memory, struct memory_stripe *stripe);
 void aster_memory_stripe_close(struct memory *memory, struct memory_stripe *stripe);
 
-/* decide.c: the stripe's lock is held by the caller. Apply one operation, keep the counts, write the history. */
-aster_status aster_memory_apply(struct memory *memory, struct memory_stripe *stripe,
-                                const struct aster_operation *operation, int64_t now_ns,
-                                struct aster_table_result *result, struct aster_error *error);
+/* decide.c: the stripe's lock is held by the caller. Apply one operation, keep the counts, write the history. With
+ * *held the answer to `request` is the committer's business and no longer the caller's. */
+aster_status aster_memory_apply(struct memory *memory, struct memory_stripe *stripe, uint64_t hash,
+                                struct aster_request *request, int64_t now_ns, struct aster_table_result *result,
+                                bool *held, struct aster_error *error);
 /* Whoever may not do it is denied, and that is written down. */
 aster_status aster_memory_deny_unauthorized(struct memory *memory, struct memory_stripe *stripe,
                                             const struct aster_operation *operation, int64_t now_ns,
                                             struct aster_reply *reply, struct aster_error *error);
-void aster_memory_submit(void *self, struct aster_request *request);
 /* With the stripe locked: order the request, unlock, and tell. Only the mutex is unlocked, no work is looked for. */
 void aster_memory_order(struct memory *memory, struct memory_stripe *stripe, struct aster_request *request);
 /* Take over the floor that other stripes may have raised. */
@@ -139,7 +145,6 @@ void aster_memory_waiters_answer_all(struct memory *memory, struct memory_stripe
 void aster_memory_outbox_init(struct memory_outbox *outbox);
 /* Without any lock. */
 void aster_memory_outbox_send(struct memory_stripe *stripe, struct memory_outbox *outbox);
-void aster_memory_cancel(void *self, struct aster_request *request);
 void aster_memory_cancel_locked(struct memory *memory, struct memory_stripe *stripe,
                                 const struct aster_request *request, struct memory_outbox *outbox);
 
@@ -153,8 +158,24 @@ void aster_memory_alarm_set(struct memory *memory, int64_t at_ns);
 aster_status aster_memory_mutate_fenced(void *self, const struct aster_fence *fence, struct aster_bytes writer,
                                         aster_mutation mutation, void *user, struct aster_verdict *verdict,
                                         struct aster_error *error);
-aster_status aster_memory_list(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
+
+/* commit.c: with the stripe's lock held. */
+static inline bool memory_commits(const struct memory *memory)
+{
+    return memory->committer.take != NULL;
+}
+/* Hand over what `request` changed. Errors: ASTER_ERR_NOMEM; the row is as before. */
+aster_status aster_memory_commit(struct memory *memory, struct memory_stripe *stripe, uint64_t hash,
+                                 struct aster_request *request, const struct aster_table_result *result,
+                                 const struct aster_event *event, struct aster_table_image *image,
+                                 struct aster_error *error);
+/* Hand over an event that nobody waits for. */
+void aster_memory_commit_event(struct memory *memory, struct memory_stripe *stripe, const struct aster_event *event);
+/* Does an answer about the resource tell of something that is not durable? Then it is handed over, *reply with it. */
+aster_status aster_memory_hold(struct memory *memory, struct memory_stripe *stripe, uint64_t hash,
+                               struct aster_request *request, struct aster_reply *reply, bool *held,
                                struct aster_error *error);
+void aster_memory_raise(_Atomic(int64_t) *floor, int64_t to);
 
 /* When something was granted, on the wall clock; 0 = unknown. */
 int64_t aster_memory_since_unix_ms(const struct memory *memory, int64_t since_ns, int64_t now_ns);

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "serializer/memory/internal.h"
 
+#define ATTEMPTS_MAX 8
+
 struct listing {
     const struct memory *memory;
     const struct aster_list_query *query;
@@ -106,28 +108,59 @@ static int by_name(const void *left, const void *right)
     return aster_bytes_compare(name_of(left), name_of(right));
 }
 
+static void collect_all(struct memory *memory, struct listing *listing)
+{
+    for (size_t i = 0; i <= memory->stripe_mask && !listing->failed; i++) {
+        struct memory_stripe *stripe = &memory->stripes[i];
+        aster_memory_stripe_lock(stripe);
+        listing->now_ns = aster_clock_now_ns(&memory->clock);
+        aster_table_visit(stripe->table, listing->now_ns, collect, listing);
+        aster_memory_stripe_unlock(memory, stripe);
+    }
+}
+
+static void empty(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->count; i++) {
+        aster_reply_fini(&listing->rows[i]);
+    }
+    listing->count = 0;
+}
+
+/* Rows that are not durable yet are shown once they are, and looked at again when they were taken back. */
+static aster_status collect_durable(struct memory *memory, struct listing *listing, struct aster_error *error)
+{
+    for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        uint64_t undone = atomic_load(&memory->undone);
+        collect_all(memory, listing);
+        if (listing->failed || !memory_commits(memory)) {
+            return ASTER_OK;
+        }
+        memory->committer.settle(memory->committer.self);
+        if (atomic_load(&memory->undone) == undone) {
+            return ASTER_OK;
+        }
+        empty(listing);
+    }
+    return aster_error_set(error, ASTER_ERR_IO, "the rows keep changing back because the journal fails: see the log");
+}
+
 aster_status aster_memory_list(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
                                struct aster_error *error)
 {
     struct memory *memory = self;
     struct listing listing = {.memory = memory, .query = query};
-    for (size_t i = 0; i <= memory->stripe_mask && !listing.failed; i++) {
-        struct memory_stripe *stripe = &memory->stripes[i];
-        aster_memory_stripe_lock(stripe);
-        listing.now_ns = aster_clock_now_ns(&memory->clock);
-        aster_table_visit(stripe->table, listing.now_ns, collect, &listing);
-        aster_memory_stripe_unlock(memory, stripe);
-    }
+    aster_status status = collect_durable(memory, &listing, error);
     if (!listing.failed && listing.count > 0) {
         qsort(listing.rows, listing.count, sizeof listing.rows[0], by_name);
     }
     bool more = !listing.failed;
     for (size_t i = 0; i < listing.count; i++) {
         more = more && visit(&listing.rows[i].decision.snapshot, user);
-        aster_reply_fini(&listing.rows[i]);
     }
+    size_t count = listing.count;
+    empty(&listing);
     free(listing.rows);
-    return listing.failed
-               ? aster_error_set(error, ASTER_ERR_NOMEM, "no memory to list more than %zu rows", listing.count)
-               : ASTER_OK;
+    return listing.failed ? aster_error_set(error, ASTER_ERR_NOMEM, "no memory to list more than %zu rows", count)
+                          : status;
 }

@@ -9,7 +9,7 @@
 #define STRIPES_MAX 4096
 #define POLL_NS 1000000
 
-static void memory_close(void *self)
+void aster_memory_close(void *self)
 {
     struct memory *memory = self;
     for (size_t i = 0; i <= memory->stripe_mask; i++) {
@@ -27,7 +27,7 @@ static size_t unanswered(const struct memory *memory)
 }
 
 /* Looking from time to time keeps a lock for this rare moment out of every request's way. */
-static aster_status memory_wait(void *self, int64_t timeout_ms)
+aster_status aster_memory_wait(void *self, int64_t timeout_ms)
 {
     const struct memory *memory = self;
     const struct timespec pause = {0, POLL_NS};
@@ -47,6 +47,7 @@ static void release_memory(struct memory *memory)
         aster_table_destroy(stripe->table);
         aster_memory_links_fini(&stripe->queues);
         aster_memory_links_fini(&stripe->requests);
+        aster_memory_links_fini(&stripe->changes);
         aster_memory_timers_fini(&stripe->timers);
         pthread_mutex_destroy(&stripe->mutex);
     }
@@ -56,15 +57,15 @@ static void release_memory(struct memory *memory)
     free(memory);
 }
 
-static void memory_destroy(void *self)
+void aster_memory_destroy(void *self)
 {
     struct memory *memory = self;
     aster_memory_alarm_stop(memory);
     release_memory(memory);
 }
 
-static aster_status memory_history(void *self, const struct aster_history_query *query, aster_visit_event visit,
-                                   void *user, struct aster_error *error)
+aster_status aster_memory_history(void *self, const struct aster_history_query *query, aster_visit_event visit,
+                                  void *user, struct aster_error *error)
 {
     struct memory *memory = self;
     return aster_memory_history_visit(&memory->history, query, visit, user, error);
@@ -76,12 +77,12 @@ const struct aster_serializer_ops aster_memory_ops = {
     .traits = ASTER_SERIALIZER_QUEUES_WAITERS,
     .submit = aster_memory_submit,
     .cancel = aster_memory_cancel,
-    .close = memory_close,
-    .wait = memory_wait,
-    .destroy = memory_destroy,
+    .close = aster_memory_close,
+    .wait = aster_memory_wait,
+    .destroy = aster_memory_destroy,
     .mutate_fenced = aster_memory_mutate_fenced,
     .list_page = aster_memory_list,
-    .history = memory_history,
+    .history = aster_memory_history,
 };
 
 static aster_status no_memory(struct aster_error *error, size_t stripes)
@@ -143,8 +144,8 @@ static aster_status create(const struct aster_memory_options *options, size_t st
     return ASTER_OK;
 }
 
-aster_status aster_memory_open(const struct aster_memory_options *options, struct aster_serializer **serializer,
-                               struct aster_error *error)
+aster_status aster_memory_create(const struct aster_memory_options *options, const struct memory_committer *committer,
+                                 struct memory **memory, struct aster_error *error)
 {
     struct aster_memory_options known = ASTER_MEMORY_OPTIONS_INIT;
     aster_status status = aster_options_read(&known, options, "ASTER_MEMORY_OPTIONS_INIT", error);
@@ -158,14 +159,24 @@ aster_status aster_memory_open(const struct aster_memory_options *options, struc
     while (stripes < known.stripes) {
         stripes *= 2;
     }
+    status = create(&known, stripes, memory, error);
+    if (status == ASTER_OK && committer != NULL) {
+        (*memory)->committer = *committer;
+    }
+    return status;
+}
+
+aster_status aster_memory_open(const struct aster_memory_options *options, struct aster_serializer **serializer,
+                               struct aster_error *error)
+{
     struct memory *memory = NULL;
-    status = create(&known, stripes, &memory, error);
+    aster_status status = aster_memory_create(options, NULL, &memory, error);
     if (status != ASTER_OK) {
         return status;
     }
-    status = aster_serializer_create(&aster_memory_ops, memory, known.clock, serializer, error);
+    status = aster_serializer_create(&aster_memory_ops, memory, &memory->clock, serializer, error);
     if (status != ASTER_OK) {
-        memory_destroy(memory);
+        aster_memory_destroy(memory);
     }
     return status;
 }

@@ -117,9 +117,8 @@ aster_status aster_memory_wait_in_line(struct memory *memory, struct memory_stri
     return ASTER_OK;
 }
 
-/* Take the waiter out of everything but the outbox. The queue stays, also when it is empty. */
-static void answer(struct memory *memory, struct memory_stripe *stripe, struct memory_waiter *waiter,
-                   aster_status status, struct memory_outbox *outbox)
+/* Take the waiter out of everything. The queue stays, also when it is empty. */
+static void leave_line(struct memory *memory, struct memory_stripe *stripe, struct memory_waiter *waiter)
 {
     struct memory_queue *queue = waiter->queue;
     *(waiter->previous != NULL ? &waiter->previous->next : &queue->first) = waiter->next;
@@ -129,6 +128,12 @@ static void answer(struct memory *memory, struct memory_stripe *stripe, struct m
     aster_memory_timers_unset(&stripe->timers, &waiter->timer);
     atomic_fetch_sub(&stripe->waiting, 1);
     atomic_fetch_sub(&memory->waiters, 1);
+}
+
+static void answer(struct memory *memory, struct memory_stripe *stripe, struct memory_waiter *waiter,
+                   aster_status status, struct memory_outbox *outbox)
+{
+    leave_line(memory, stripe, waiter);
     waiter->status = status;
     waiter->next = NULL;
     *outbox->tail = waiter;
@@ -140,27 +145,45 @@ static bool has_given_up(const struct aster_request *request, int64_t now_ns)
     return now_ns >= earlier(request->wait_until_ns, request->deadline_ns);
 }
 
+/* It was decided: it leaves the line, and is told now unless the committer has its answer. */
+static void end_waiting(struct memory *memory, struct memory_stripe *stripe, struct memory_waiter *waiter,
+                        aster_status status, bool held, struct memory_outbox *outbox)
+{
+    if (status == ASTER_OK && !held && memory_commits(memory)) {
+        status =
+            aster_memory_hold(memory, stripe, waiter->queue->link.hash, waiter->request, &waiter->reply, &held, NULL);
+    }
+    if (held) {
+        leave_line(memory, stripe, waiter);
+        free(waiter);
+    } else {
+        answer(memory, stripe, waiter, status, outbox);
+    }
+}
+
 /* Decide the acquire of `waiter` now, which it may no longer be allowed. False: the row is held, and it goes on
  * waiting. */
 static bool try_grant(struct memory *memory, struct memory_stripe *stripe, struct memory_waiter *waiter, int64_t now_ns,
                       struct memory_outbox *outbox)
 {
     struct aster_table_result result;
+    bool held = false;
     const struct aster_operation *operation = &waiter->request->operation;
     aster_status status;
     if (memory->authorize != NULL && !memory->authorize(operation, memory->authorize_user)) {
         status = aster_memory_deny_unauthorized(memory, stripe, operation, now_ns, &waiter->reply, NULL);
-        answer(memory, stripe, waiter, status, outbox);
+        end_waiting(memory, stripe, waiter, status, false, outbox);
         return true;
     }
-    status = aster_memory_apply(memory, stripe, operation, now_ns, &result, NULL);
+    status =
+        aster_memory_apply(memory, stripe, waiter->queue->link.hash, waiter->request, now_ns, &result, &held, NULL);
     if (status == ASTER_OK && result.effect.decision.outcome == ASTER_DENIED) {
         return false;
     }
-    if (status == ASTER_OK && aster_reply_set(&waiter->reply, &result.effect.decision) != ASTER_OK) {
+    if (status == ASTER_OK && !held && aster_reply_set(&waiter->reply, &result.effect.decision) != ASTER_OK) {
         status = ASTER_ERR_INDETERMINATE;
     }
-    answer(memory, stripe, waiter, status, outbox);
+    end_waiting(memory, stripe, waiter, status, held, outbox);
     return true;
 }
 
@@ -194,14 +217,15 @@ static void give_up(struct memory *memory, struct memory_stripe *stripe, struct 
     const struct aster_request *request = waiter->request;
     struct memory_queue *queue = waiter->queue;
     aster_status status = ASTER_ERR_TIMEOUT;
+    bool held = false;
     if (request->deadline_ns == 0 || now_ns < request->deadline_ns) {
         struct aster_table_result result;
-        status = aster_memory_apply(memory, stripe, &request->operation, now_ns, &result, NULL);
-        if (status == ASTER_OK && aster_reply_set(&waiter->reply, &result.effect.decision) != ASTER_OK) {
+        status = aster_memory_apply(memory, stripe, queue->link.hash, waiter->request, now_ns, &result, &held, NULL);
+        if (status == ASTER_OK && !held && aster_reply_set(&waiter->reply, &result.effect.decision) != ASTER_OK) {
             status = ASTER_ERR_NOMEM;
         }
     }
-    answer(memory, stripe, waiter, status, outbox);
+    end_waiting(memory, stripe, waiter, status, held, outbox);
     if (queue->first == NULL) {
         queue_destroy(stripe, queue);
     }
