@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "cli/output.h"
-#include "cli/schema_file.h"
+#include "cli/schema/sqlite_file.h"
 #include "cli/store.h"
 #include "platform/files.h"
 #include "platform/host.h"

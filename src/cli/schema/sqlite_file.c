@@ -1,4 +1,4 @@
-#include "cli/schema_file.h"
+#include "cli/schema/sqlite_file.h"
 
 #include <string.h>
 

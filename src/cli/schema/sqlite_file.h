@@ -1,6 +1,6 @@
 /* The triggers of protected tables in a database file. */
-#ifndef CLI_SCHEMA_FILE_H
-#define CLI_SCHEMA_FILE_H
+#ifndef CLI_SCHEMA_SQLITE_FILE_H
+#define CLI_SCHEMA_SQLITE_FILE_H
 
 #include "cli/output.h"
 
