@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "grantor/batch.h"
+#include "grantor/calls.h"
 #include "grantor/parking.h"
 #include "grantor/peers.h"
 #include "grantor/reader.h"
@@ -28,9 +29,32 @@ static char *keep(struct aster_bytes *bytes, char *to)
     return to + bytes->size;
 }
 
+static void count_down(struct grantor_flight *flight)
+{
+    struct grantor_state *state = flight->state;
+    state->flights--;
+    state->flight_bytes -= flight->size;
+    if (flight->peer != NULL) {
+        flight->peer->in_flight--;
+        flight->peer->bytes -= flight->size;
+        grantor_peers_settle(state->peers, flight->peer);
+    }
+}
+
+static void count_up(struct grantor_flight *flight)
+{
+    struct grantor_state *state = flight->state;
+    state->flights++;
+    state->flight_bytes += flight->size;
+    if (flight->peer != NULL) {
+        flight->peer->in_flight++;
+        flight->peer->bytes += flight->size;
+    }
+}
+
 static void destroy(struct grantor_flight *flight)
 {
-    flight->state->flights--;
+    count_down(flight);
     if (flight->own) {
         grantor_admission_unexempt(flight->state->admission, &flight->exemption);
     }
@@ -64,9 +88,8 @@ static void complete(struct aster_request *request, aster_status status, const s
     aster_loop_post(flight->state->loop, &flight->task);
 }
 
-struct grantor_flight *grantor_flight_start(struct grantor_state *state, struct grantor_session *session, uint64_t id,
-                                            const struct aster_operation *operation, uint32_t deadline_ms,
-                                            uint32_t wait_ms)
+static struct grantor_flight *create(struct grantor_state *state, struct grantor_session *session, uint64_t id,
+                                     const struct aster_operation *operation)
 {
     size_t size = operation->resource.size + operation->caller.size + operation->value.size + operation->holder.size;
     struct grantor_flight *flight = calloc(1, sizeof *flight + size);
@@ -84,8 +107,23 @@ struct grantor_flight *grantor_flight_start(struct grantor_state *state, struct 
     flight->task.run = run_answer;
     flight->state = state;
     flight->session = session;
+    flight->peer = session != NULL ? session->peer : NULL;
     flight->id = id;
+    flight->size = sizeof *flight + size;
     flight->reply = (struct aster_reply)ASTER_REPLY_INIT;
+    count_up(flight);
+    grantor_repeats_add(state->repeats, flight);
+    return flight;
+}
+
+struct grantor_flight *grantor_flight_start(struct grantor_state *state, struct grantor_session *session, uint64_t id,
+                                            const struct aster_operation *operation, uint32_t deadline_ms,
+                                            uint32_t wait_ms)
+{
+    struct grantor_flight *flight = create(state, session, id, operation);
+    if (flight == NULL) {
+        return NULL;
+    }
     int64_t bound_ms = deadline_ms > 0 ? deadline_ms : (int64_t)wait_ms + DEADLINE_DEFAULT_MS;
     int64_t now_ns = clock_ns(state);
     flight->request.deadline_ns = aster_add_saturated(now_ns, aster_ms_to_ns(bound_ms));
@@ -94,8 +132,6 @@ struct grantor_flight *grantor_flight_start(struct grantor_state *state, struct 
     } else if (wait_ms > 0) {
         flight->give_up_ns = aster_loop_now_ns(state->loop) + aster_ms_to_ns(wait_ms < bound_ms ? wait_ms : bound_ms);
     }
-    state->flights++;
-    grantor_repeats_add(state->repeats, flight);
     if (session != NULL) {
         grantor_session_add(session, flight);
     } else {
@@ -125,7 +161,7 @@ static void undo(const struct grantor_flight *lost, const struct aster_decision 
     struct grantor_state *state = lost->state;
     const struct aster_operation *granted = &lost->request.operation;
     if (granted->kind != ASTER_OP_ACQUIRE || decision == NULL || decision->outcome != ASTER_GRANTED ||
-        decision->replayed || grantor_repeats_has_another(state->repeats, lost)) {
+        decision->replayed || state->ended || grantor_repeats_has_another(state->repeats, lost)) {
         return;
     }
     struct aster_operation release = ASTER_OPERATION_INIT;
@@ -139,6 +175,9 @@ static void undo(const struct grantor_flight *lost, const struct aster_decision 
 void grantor_flight_cancel(struct grantor_flight *flight)
 {
     struct grantor_state *state = flight->state;
+    if (flight->cancelled) {
+        return; /* said again: nothing is left to do */
+    }
     flight->cancelled = true;
     if (state->parking != NULL && grantor_parking_leave(state->parking, flight)) {
         grantor_flight_answer(flight, ASTER_ERR_CANCELLED, NULL, "the client cancelled");

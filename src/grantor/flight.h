@@ -13,6 +13,7 @@ struct grantor_flight {
     struct aster_task task; /* brings the answer back to the loop */
     struct grantor_state *state;
     struct grantor_session *session; /* NULL once its link is gone, and for the server's own */
+    struct grantor_peer *peer;       /* whose it is, for the counts, also when that is gone; NULL = the server's own */
     struct grantor_batch *batch;     /* of several renewals in one message; NULL = alone */
     struct grantor_flight *previous; /* in the session's list */
     struct grantor_flight *next;
@@ -25,9 +26,12 @@ struct grantor_flight {
     struct grantor_exemption exemption;                                                   /* of the server's own */
     void (*done)(void *user, aster_status status, const struct aster_decision *decision); /* the same; or NULL */
     void *done_user;
+    struct grantor_flight *call_previous; /* in a bucket of calls.h */
+    struct grantor_flight *call_next;
     int64_t give_up_ns; /* on the loop's clock: until then it may be parked; 0 = it does not wait */
     uint64_t id;
     size_t slot; /* in the batch */
+    size_t size; /* of this structure with its bytes */
     bool submitted;
     bool cancelled;
     bool own;            /* the server's: no session was ever behind it, and no role is asked for */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "grantor/limits.h"
 #include "grantor/log.h"
 #include "grantor/page.h"
 #include "grantor/peers.h"
@@ -75,7 +76,8 @@ static void begin(struct grantor_session *session)
 static aster_status hold(struct grantor_session *session, struct aster_bytes frame, struct aster_error *error)
 {
     struct grantor_peer *peer = session->peer;
-    if (peer->held_bytes + frame.size > GRANTOR_OUTBOX_MAX) {
+    if (peer->held_bytes + frame.size > GRANTOR_OUTBOX_MAX ||
+        session->state->held_bytes + frame.size > GRANTOR_HELD_BYTES_TOTAL_MAX) {
         return aster_error_set(error, ASTER_ERR_LIMIT, "%zu bytes of replies wait: the peer reads too slowly",
                                peer->held_bytes);
     }
@@ -92,6 +94,7 @@ static aster_status hold(struct grantor_session *session, struct aster_bytes fra
     *session->held_end = chunk;
     session->held_end = &chunk->next;
     session->held_bytes += chunk->size;
+    session->state->held_bytes += chunk->size;
     peer->held_bytes += chunk->size;
     peer->in_flight++;
     return ASTER_OK;
@@ -102,6 +105,7 @@ static void drop_first(struct grantor_session *session)
     struct grantor_chunk *chunk = session->held;
     session->held = chunk->next;
     session->held_bytes -= chunk->size;
+    session->state->held_bytes -= chunk->size;
     session->peer->held_bytes -= chunk->size;
     session->peer->in_flight--;
     free(chunk);

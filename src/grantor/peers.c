@@ -79,7 +79,12 @@ bool grantor_peer_may_audit(struct grantor_peer *peer, int64_t now_ns)
 void grantor_peers_leave(struct grantor_peers *peers, struct grantor_peer *peer)
 {
     peer->sessions--;
-    if (peer->sessions > 0) {
+    grantor_peers_settle(peers, peer);
+}
+
+void grantor_peers_settle(struct grantor_peers *peers, struct grantor_peer *peer)
+{
+    if (peer->sessions > 0 || peer->in_flight > 0 || peer->reads > 0) {
         return;
     }
     struct grantor_peer **at = bucket_of(peers, (struct aster_bytes){peer->identity, peer->size});

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "grantor/limits.h"
+#include "grantor/session.h"
 
 /* Messages of one reply, which bound what a read may cost: a longer history is asked for again, a watch that begins too
  * far back is told that it lost events. */
@@ -27,12 +29,23 @@ struct walk {
     bool more;
     bool lost;
     bool failed;
+    bool full; /* too much of what was found waits to be sent */
 };
+
+/* Nobody waits for the answer any more. */
+static bool is_moot(const struct walk *walk)
+{
+    return atomic_load_explicit(&walk->job->session->gone, memory_order_relaxed);
+}
 
 static bool visit_row(const struct aster_snapshot *row, void *user)
 {
     struct walk *walk = user;
     struct grantor_job *job = walk->job;
+    if (is_moot(walk)) {
+        walk->more = true; /* and that is the end */
+        return false;
+    }
     walk->seen++;
     walk->name_size = row->resource.size;
     memcpy(walk->name, row->resource.data, row->resource.size);
@@ -71,10 +84,14 @@ static aster_status read_rows(struct walk *walk, struct aster_error *error)
 
 static void add_chunk(struct walk *walk, struct grantor_chunk *chunk)
 {
+    struct grantor_job *job = walk->job;
     if (chunk == NULL) {
         walk->failed = true;
         return;
     }
+    job->state->read_bytes += chunk->size;
+    job->peer->read_bytes += chunk->size;
+    walk->full = !grantor_limits_have_room_for_reads(job->state, job->peer);
     *walk->job->chunks_end = chunk;
     walk->job->chunks_end = &chunk->next;
     walk->chunks++;
@@ -92,7 +109,7 @@ static bool wanted(const struct walk *walk, const struct aster_event *event)
 static bool visit_event(const struct aster_event *event, void *user)
 {
     struct walk *walk = user;
-    if (event->revision > walk->stop) {
+    if (event->revision > walk->stop || is_moot(walk)) {
         return false;
     }
     if (walk->last == 0 && walk->job->after_revision > 0 && event->revision > walk->job->after_revision + 1) {
@@ -116,7 +133,7 @@ static bool visit_event(const struct aster_event *event, void *user)
     }
     const struct grantor_page_end end = {.revision = before, .more = true, .lost = walk->lost};
     add_chunk(walk, grantor_page_events(walk->page, walk->job->id, &end));
-    if (walk->chunks >= walk->chunks_max || walk->failed) {
+    if (walk->chunks >= walk->chunks_max || walk->failed || walk->full) {
         walk->last = before;
         return false;
     }
@@ -181,5 +198,8 @@ void grantor_job_do(struct grantor_job *job, struct grantor_page *page, int64_t 
     }
     if (job->status == ASTER_OK && walk.failed) {
         job->status = aster_error_set(&job->error, ASTER_ERR_NOMEM, "no memory for the answer: ask for less");
+    } else if (job->status == ASTER_OK && walk.full) {
+        job->status = aster_error_set(&job->error, ASTER_ERR_LIMIT,
+                                      "too many replies wait to be read: read them before asking more");
     }
 }

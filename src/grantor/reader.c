@@ -242,6 +242,9 @@ void grantor_reader_submit(struct grantor_reader *reader, struct grantor_job *jo
 
 void grantor_reader_poke(struct grantor_reader *reader)
 {
+    if (reader == NULL) {
+        return;
+    }
     pthread_mutex_lock(&reader->lock);
     bool first = !reader->poked;
     reader->poked = true;
@@ -253,6 +256,9 @@ void grantor_reader_poke(struct grantor_reader *reader)
 
 void grantor_reader_unwatch(struct grantor_reader *reader)
 {
+    if (reader == NULL) {
+        return;
+    }
     pthread_mutex_lock(&reader->lock);
     reader->watches--;
     pthread_mutex_unlock(&reader->lock);

@@ -12,6 +12,7 @@ struct grantor_job {
     struct grantor_job *next;
     struct grantor_state *state;
     struct grantor_session *session;
+    struct grantor_peer *peer; /* counts it */
     uint64_t id;
     enum aster_call_kind kind;   /* LIST, HISTORY or WATCH */
     struct aster_bytes identity; /* whose eyes: views into bytes[] */
@@ -49,7 +50,7 @@ aster_status grantor_reader_create(struct grantor_state *state, struct grantor_r
 void grantor_reader_destroy(struct grantor_reader *reader);
 
 void grantor_reader_submit(struct grantor_reader *reader, struct grantor_job *job);
-/* Something was decided: look soon. */
+/* Something was decided: look soon. NULL is legal for these two. */
 void grantor_reader_poke(struct grantor_reader *reader);
 /* A watch ended; it was counted when its job was done. */
 void grantor_reader_unwatch(struct grantor_reader *reader);

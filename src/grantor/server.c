@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "grantor/calls.h"
 #include "grantor/capacity.h"
 #include "grantor/log.h"
 #include "grantor/outbox.h"
@@ -16,8 +17,7 @@
 
 #define ADDRESSES_MAX 16
 #define PAUSE_NS INT64_C(2000000)
-#define ANSWER_ROUNDS 5000 /* of PAUSE_NS: 10 s for what is in flight */
-#define FLUSH_ROUNDS 500   /* 1 s for the last bytes */
+#define FLUSH_ROUNDS 500 /* of PAUSE_NS: 1 s for the last bytes */
 #define REFUSALS_PER_SECOND 20
 
 struct grantor_server {
@@ -25,6 +25,7 @@ struct grantor_server {
     struct aster_transport *quic;
     struct aster_transport *tcp;
     struct grantor_http *http;
+    int64_t drain_rounds;   /* of PAUSE_NS, for what is in flight */
     int64_t refused_second; /* the loop's: refusals are logged only so often */
     unsigned refused_count;
 };
@@ -95,7 +96,7 @@ static void end_round(struct aster_round *round, int64_t now_ns)
     (void)now_ns;
     struct grantor_state *state = (void *)((char *)round - offsetof(struct grantor_state, round));
     grantor_flights_submit(state);
-    for (struct grantor_session *session = state->sessions; session != NULL && state->chunk_bytes > 0;
+    for (struct grantor_session *session = state->sessions; session != NULL && state->read_bytes > 0;
          session = session->next) {
         if (session->chunks != NULL && !session->failed) {
             grantor_session_pump(session);
@@ -114,6 +115,7 @@ static aster_status remove_round(void *argument)
 {
     struct grantor_state *state = argument;
     aster_loop_round_remove(state->loop, &state->round);
+    state->ended = true;
     grantor_outbox_close(state);
     return ASTER_OK;
 }
@@ -124,6 +126,13 @@ static aster_status load_credentials(const struct grantor_settings *settings, st
     const struct aster_credentials_files files = {settings->key, settings->certificate, settings->roots};
     return settings->node_directory != NULL ? aster_credentials_load_node(settings->node_directory, credentials, error)
                                             : aster_credentials_load(&files, credentials, error);
+}
+
+static void take_limits(struct grantor_state *state, const struct grantor_settings *settings)
+{
+    state->in_flight_max = settings->in_flight_max;
+    state->in_flight_total_max = settings->in_flight_total_max;
+    state->connections_max = settings->connections_max;
 }
 
 static aster_status prepare(struct grantor_state *state, struct aster_error *error)
@@ -141,6 +150,9 @@ static aster_status prepare(struct grantor_state *state, struct aster_error *err
     aster_status status = grantor_peers_create(&state->peers, error);
     if (status == ASTER_OK) {
         status = grantor_repeats_create(&state->repeats, error);
+    }
+    if (status == ASTER_OK) {
+        status = grantor_calls_create(&state->calls, error);
     }
     if (status == ASTER_OK) {
         status = aster_loop_create("asterd-net", &state->loop, error);
@@ -248,6 +260,16 @@ static void measure(struct grantor_gauges *gauges, void *user)
     aster_loop_call(measuring.server->state.loop, run_measure, &measuring);
 }
 
+static aster_status take_reader(void *argument)
+{
+    struct grantor_state *state = argument;
+    state->last_reader = state->reader;
+    state->reader = NULL; /* answers that are still to come find none */
+    return ASTER_OK;
+}
+
+/* Whoever still has something to tell the loop ends before it: the reader, and the serializer with what a slow disk
+ * kept in flight. */
 static void destroy(struct grantor_server *server, bool keep_settings)
 {
     struct grantor_state *state = &server->state;
@@ -256,12 +278,14 @@ static void destroy(struct grantor_server *server, bool keep_settings)
     aster_transport_destroy(server->tcp);
     if (state->loop != NULL) {
         aster_loop_call(state->loop, remove_round, state);
+        aster_loop_call(state->loop, take_reader, state);
     }
-    grantor_reader_destroy(state->reader);
-    aster_loop_destroy(state->loop); /* runs what was posted */
+    grantor_reader_destroy(state->last_reader);
     aster_serializer_destroy(state->serializer);
+    aster_loop_destroy(state->loop); /* runs what was posted */
     grantor_parking_destroy(state->parking);
     grantor_repeats_destroy(state->repeats);
+    grantor_calls_destroy(state->calls);
     grantor_peers_destroy(state->peers);
     grantor_page_destroy(state->page);
     if (keep_settings) {
@@ -283,7 +307,8 @@ aster_status grantor_server_start(struct grantor_settings *settings, struct gran
     }
     aster_status status = grantor_admission_create(settings, &made->state.admission, error);
     if (status == ASTER_OK) {
-        made->state.in_flight_max = settings->in_flight_max;
+        take_limits(&made->state, settings);
+        made->drain_rounds = settings->drain_timeout_ms * 1000000 / PAUSE_NS;
         status = grantor_store_open(settings->store, grantor_admission_authorize, made->state.admission,
                                     &made->state.serializer, error);
     }
@@ -315,7 +340,7 @@ static aster_status run_reload(void *argument)
     struct change *change = argument;
     struct grantor_state *state = &change->server->state;
     struct aster_transport *transports[] = {change->server->quic, change->server->tcp};
-    state->in_flight_max = change->settings->in_flight_max;
+    take_limits(state, change->settings);
     grantor_admission_replace(state->admission, change->settings);
     for (struct grantor_session *session = state->sessions; session != NULL; session = session->next) {
         struct aster_bytes identity = aster_link_identity(session->link);
@@ -389,11 +414,11 @@ static aster_status run_end(void *argument)
     return ASTER_OK;
 }
 
-static bool wait_for_none(struct grantor_server *server, aster_status (*count)(void *), int rounds)
+static bool wait_for_none(struct grantor_server *server, aster_status (*count)(void *), int64_t rounds)
 {
     struct change change = {.server = server};
     aster_loop_call(server->state.loop, count, &change);
-    for (int i = 0; change.count > 0 && i < rounds; i++) {
+    for (int64_t i = 0; change.count > 0 && i < rounds; i++) {
         aster_pause_ns(PAUSE_NS);
         aster_loop_call(server->state.loop, count, &change);
     }
@@ -403,7 +428,7 @@ static bool wait_for_none(struct grantor_server *server, aster_status (*count)(v
 void grantor_server_stop(struct grantor_server *server)
 {
     aster_loop_call(server->state.loop, run_drain, server);
-    bool answered = wait_for_none(server, count_flights, ANSWER_ROUNDS);
+    bool answered = wait_for_none(server, count_flights, server->drain_rounds);
     wait_for_none(server, count_unsent, FLUSH_ROUNDS);
     aster_loop_call(server->state.loop, run_end, server);
     struct grantor_line line;

@@ -6,18 +6,30 @@
 #include "aster/version.h"
 #include "base/error.h"
 #include "grantor/batch.h"
+#include "grantor/calls.h"
+#include "grantor/limits.h"
 #include "grantor/log.h"
 #include "grantor/outbox.h"
 #include "grantor/peers.h"
+
+static void turn_away(struct grantor_session *session, struct aster_link *link, const char *reason)
+{
+    free(session);
+    aster_link_set_user(link, NULL);
+    aster_link_turn_away(link, reason);
+}
 
 void grantor_session_open(struct grantor_state *state, struct aster_link *link)
 {
     struct grantor_session *session = calloc(1, sizeof *session);
     struct grantor_peer *peer = session != NULL ? grantor_peers_join(state->peers, aster_link_identity(link)) : NULL;
     if (peer == NULL) {
-        free(session);
-        aster_link_set_user(link, NULL);
-        aster_link_close(link, "no memory");
+        turn_away(session, link, "no memory");
+        return;
+    }
+    if (!grantor_limits_take_session(state, peer)) {
+        grantor_peers_leave(state->peers, peer);
+        turn_away(session, link, "this node has as many connections as it may");
         return;
     }
     session->state = state;
@@ -40,17 +52,19 @@ void grantor_session_close(struct grantor_session *session)
     struct grantor_state *state = session->state;
     session->link = NULL;
     session->failed = true;
+    atomic_store(&session->gone, true);
     while (session->flights != NULL) {
         grantor_flight_abandon(session->flights);
     }
     grantor_outbox_forget(session);
+    grantor_session_forget_reads(session);
     grantor_peers_leave(state->peers, session->peer);
     session->peer = NULL;
     *(session->previous != NULL ? &session->previous->next : &state->sessions) = session->next;
     if (session->next != NULL) {
         session->next->previous = session->previous;
     }
-    grantor_session_forget_reads(session);
+    grantor_session_release(session);
 }
 
 void grantor_session_add(struct grantor_session *session, struct grantor_flight *flight)
@@ -61,7 +75,7 @@ void grantor_session_add(struct grantor_session *session, struct grantor_flight 
         flight->next->previous = flight;
     }
     session->flights = flight;
-    session->peer->in_flight++;
+    grantor_calls_add(session->state->calls, flight);
 }
 
 void grantor_session_remove(struct grantor_session *session, struct grantor_flight *flight)
@@ -70,7 +84,7 @@ void grantor_session_remove(struct grantor_session *session, struct grantor_flig
     if (flight->next != NULL) {
         flight->next->previous = flight->previous;
     }
-    session->peer->in_flight--;
+    grantor_calls_remove(session->state->calls, flight);
 }
 
 void grantor_session_end(struct grantor_session *session, const char *reason)
@@ -130,7 +144,8 @@ bool grantor_session_decided(struct grantor_session *session, uint64_t id, aster
     if (status != ASTER_OK) {
         return grantor_session_fail(session, id, status, message);
     }
-    if (decision->kind == ASTER_OP_INSPECT && session->peer->held_bytes > GRANTOR_OUTBOX_READS_MAX) {
+    if (decision->kind == ASTER_OP_INSPECT && (session->peer->held_bytes > GRANTOR_OUTBOX_READS_MAX ||
+                                               session->state->held_bytes > GRANTOR_HELD_BYTES_TOTAL_MAX / 2)) {
         return grantor_session_fail(session, id, ASTER_ERR_LIMIT,
                                     "too many replies wait to be read: read them before asking more");
     }
@@ -189,15 +204,12 @@ static bool has_room(struct grantor_session *session, const struct aster_call *c
 {
     struct grantor_state *state = session->state;
     struct aster_error error;
-    size_t wanted = call->kind == ASTER_CALL_RENEW_MANY ? call->many.count : 1;
     if (state->draining) {
         grantor_session_fail(session, call->id, ASTER_ERR_CLOSED,
                              "the server is shutting down: try another one, or again");
         return false;
     }
-    if (session->peer->in_flight + wanted > state->in_flight_max) {
-        aster_error_set(&error, ASTER_ERR_LIMIT,
-                        "in-flight-max is %zu and reached: wait for answers before asking more", state->in_flight_max);
+    if (!grantor_limits_take_call(state, session->peer, call, &error)) {
         grantor_session_fail(session, call->id, error.status, error.message);
         return false;
     }
@@ -220,11 +232,9 @@ static void cancel(struct grantor_session *session, uint64_t id)
     if (grantor_session_unwatch(session, id)) {
         return;
     }
-    for (struct grantor_flight *flight = session->flights; flight != NULL; flight = flight->next) {
-        if (flight->id == id) {
-            grantor_flight_cancel(flight);
-            return;
-        }
+    struct grantor_flight *flight = grantor_calls_find(session->state->calls, session, id);
+    if (flight != NULL && flight->batch == NULL) { /* a renewal in a batch is decided as it arrives */
+        grantor_flight_cancel(flight);
     }
 }
 

@@ -2,6 +2,8 @@
 #ifndef GRANTOR_SESSION_H
 #define GRANTOR_SESSION_H
 
+#include <stdatomic.h>
+
 #include "grantor/flight.h"
 #include "grantor/reader.h"
 
@@ -35,6 +37,7 @@ struct grantor_session {
     size_t held_bytes;
     size_t left;      /* unacknowledged when the outbox last looked */
     int64_t moved_ns; /* when that was seen to change */
+    atomic_bool gone; /* the link is; for the reader's thread */
     bool greeted;
     bool failed; /* being closed: nothing more is sent or taken */
 };
@@ -73,6 +76,7 @@ void grantor_session_read(struct grantor_job *job); /* a job came back */
 bool grantor_session_unwatch(struct grantor_session *session, uint64_t id);
 void grantor_session_forget_reads(struct grantor_session *session); /* the link is gone */
 void grantor_session_recheck(struct grantor_session *session);      /* end the watches that it may no longer have */
+void grantor_session_release(struct grantor_session *session);      /* freed, unless a job at the reader has it still */
 void grantor_session_pump(struct grantor_session *session);         /* there may be room again */
 void grantor_sessions_tell(struct grantor_state *state, const struct grantor_news *news);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "grantor/limits.h"
 #include "grantor/session.h"
 
 #define READS_MAX 8
@@ -35,6 +36,7 @@ static struct grantor_job *job_create(struct grantor_session *session, const str
     job->after = keep(after, &to);
     job->state = session->state;
     job->session = session;
+    job->peer = session->peer;
     job->id = call->id;
     job->kind = call->kind;
     job->after_revision = call->kind == ASTER_CALL_LIST ? 0 : call->events.after_revision;
@@ -73,20 +75,34 @@ void grantor_session_ask(struct grantor_session *session, const struct aster_cal
         grantor_session_fail(session, call->id, error.status, error.message);
         return;
     }
+    if (!grantor_limits_take_read(state, session->peer, call->kind == ASTER_CALL_WATCH, &error)) {
+        grantor_session_fail(session, call->id, error.status, error.message);
+        return;
+    }
     struct grantor_job *job = job_create(session, call);
     if (job == NULL) {
         grantor_session_fail(session, call->id, ASTER_ERR_NOMEM, "no memory for the read");
         return;
     }
     session->reads++;
+    session->peer->reads++;
+    session->peer->watches += call->kind == ASTER_CALL_WATCH;
+    state->reads++;
     grantor_reader_submit(state->reader, job);
 }
 
-static void free_chunks(struct grantor_chunk *chunk)
+static void free_chunk(struct grantor_state *state, struct grantor_peer *peer, struct grantor_chunk *chunk)
+{
+    state->read_bytes -= chunk->size;
+    peer->read_bytes -= chunk->size;
+    free(chunk);
+}
+
+static void free_chunks(struct grantor_state *state, struct grantor_peer *peer, struct grantor_chunk *chunk)
 {
     while (chunk != NULL) {
         struct grantor_chunk *next = chunk->next;
-        free(chunk);
+        free_chunk(state, peer, chunk);
         chunk = next;
     }
 }
@@ -96,7 +112,6 @@ static void append(struct grantor_session *session, struct grantor_chunk *chunk)
     *session->chunks_end = chunk;
     for (; chunk != NULL; chunk = chunk->next) {
         session->chunk_bytes += chunk->size;
-        session->state->chunk_bytes += chunk->size;
         session->chunks_end = &chunk->next;
     }
 }
@@ -119,11 +134,21 @@ static bool watch(struct grantor_session *session, const struct grantor_job *job
     return true;
 }
 
-static void release_if_gone(struct grantor_session *session)
+void grantor_session_release(struct grantor_session *session)
 {
     if (session->link == NULL && session->reads == 0) {
         free(session);
     }
+}
+
+/* Its result was taken over or freed. */
+static void count_down(struct grantor_job *job, bool watching)
+{
+    job->state->reads--;
+    job->session->reads--;
+    job->peer->reads--;
+    job->peer->watches -= job->kind == ASTER_CALL_WATCH && !watching;
+    grantor_peers_settle(job->state->peers, job->peer);
 }
 
 void grantor_session_read(struct grantor_job *job)
@@ -132,24 +157,24 @@ void grantor_session_read(struct grantor_job *job)
     bool counted = job->kind == ASTER_CALL_WATCH && job->status == ASTER_OK;
     bool may = counted && !session->failed && may_watch(session, job->name); /* still */
     bool watching = may && watch(session, job);
-    session->reads--;
     if (counted && !watching) {
         grantor_reader_unwatch(job->state->reader);
     }
     if (session->failed) {
-        free_chunks(job->chunks);
+        free_chunks(job->state, job->peer, job->chunks);
     } else if (counted && !may) {
-        free_chunks(job->chunks);
+        free_chunks(job->state, job->peer, job->chunks);
         grantor_session_deny(session, job->id, grantor_verb_name(GRANTOR_WATCH));
     } else if (job->status != ASTER_OK || (counted && !watching)) {
-        free_chunks(job->chunks);
+        free_chunks(job->state, job->peer, job->chunks);
         grantor_session_fail(session, job->id, job->status != ASTER_OK ? job->status : ASTER_ERR_NOMEM,
                              job->error.message);
     } else {
         append(session, job->chunks);
         grantor_session_pump(session);
     }
-    release_if_gone(session);
+    count_down(job, watching);
+    grantor_session_release(session);
     free(job);
 }
 
@@ -158,6 +183,7 @@ static void unwatch(struct grantor_session *session, struct grantor_watcher **at
     struct grantor_watcher *watcher = *at;
     *at = watcher->next;
     session->watcher_count--;
+    session->peer->watches--;
     grantor_reader_unwatch(session->state->reader);
     free(watcher);
 }
@@ -195,12 +221,10 @@ void grantor_session_forget_reads(struct grantor_session *session)
     while (session->watchers != NULL) {
         unwatch(session, &session->watchers);
     }
-    free_chunks(session->chunks);
-    session->state->chunk_bytes -= session->chunk_bytes;
+    free_chunks(session->state, session->peer, session->chunks);
     session->chunk_bytes = 0;
     session->chunks = NULL;
     session->chunks_end = &session->chunks;
-    release_if_gone(session);
 }
 
 /* A reader that has caught up learns what it missed. */
@@ -228,8 +252,7 @@ void grantor_session_pump(struct grantor_session *session)
         session->chunks = chunk->next;
         session->chunks_end = session->chunks == NULL ? &session->chunks : session->chunks_end;
         session->chunk_bytes -= chunk->size;
-        session->state->chunk_bytes -= chunk->size;
-        free(chunk);
+        free_chunk(session->state, session->peer, chunk);
     }
     if (session->chunks == NULL && session->held == NULL && session->watchers != NULL) {
         confess(session);
@@ -249,11 +272,14 @@ static void flush(struct grantor_session *session, struct grantor_watcher *watch
                   int64_t revision)
 {
     struct grantor_chunk *chunk = NULL;
-    if (page->count > 0 && session->chunk_bytes < BACKLOG_MAX) {
+    if (page->count > 0 && session->chunk_bytes < BACKLOG_MAX &&
+        grantor_limits_have_room_for_reads(session->state, session->peer)) {
         const struct grantor_page_end end = {.revision = revision, .more = true, .lost = watcher->lost};
         chunk = grantor_page_events(page, watcher->id, &end);
     }
     if (chunk != NULL) {
+        session->state->read_bytes += chunk->size;
+        session->peer->read_bytes += chunk->size;
         append(session, chunk);
         watcher->lost = false;
     } else if (page->count > 0) {

@@ -12,7 +12,10 @@
 #include "grantor/settings_check.h"
 
 #define IN_FLIGHT_DEFAULT 65536
+#define IN_FLIGHT_TOTAL_DEFAULT 1048576
+#define CONNECTIONS_DEFAULT 256
 #define IDLE_TIMEOUT_DEFAULT_MS 15000
+#define DRAIN_TIMEOUT_DEFAULT_MS 10000
 
 static const char *const verbs[GRANTOR_VERBS] = {NULL,  "acquire", "renew",   "release", "revoke",  NULL,
                                                  "put", "forget",  "inspect", "list",    "history", "watch"};
@@ -94,7 +97,10 @@ static void copy_all(cfg_t *cfg, struct grantor_settings *settings, bool *failed
     settings->http = copy_text(cfg_getstr(cfg, "http"), failed);
     grantor_log_format_named(cfg_getstr(cfg, "log-format"), &settings->log_format);
     settings->in_flight_max = (size_t)cfg_getint(cfg, "in-flight-max");
+    settings->in_flight_total_max = (size_t)cfg_getint(cfg, "in-flight-total-max");
+    settings->connections_max = (size_t)cfg_getint(cfg, "connections-per-node-max");
     settings->idle_timeout_ms = cfg_getint(cfg, "idle-timeout-ms");
+    settings->drain_timeout_ms = cfg_getint(cfg, "drain-timeout-ms");
     cfg_t *listen = cfg_getsec(cfg, "listen");
     copy_texts(listen, "quic", &settings->quic, failed);
     copy_texts(listen, "tcp", &settings->tcp, failed);
@@ -147,7 +153,10 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
                            CFG_STR("http", NULL, CFGF_NONE),
                            CFG_STR("log-format", "logfmt", CFGF_NONE),
                            CFG_INT("in-flight-max", IN_FLIGHT_DEFAULT, CFGF_NONE),
+                           CFG_INT("in-flight-total-max", IN_FLIGHT_TOTAL_DEFAULT, CFGF_NONE),
+                           CFG_INT("connections-per-node-max", CONNECTIONS_DEFAULT, CFGF_NONE),
                            CFG_INT("idle-timeout-ms", IDLE_TIMEOUT_DEFAULT_MS, CFGF_NONE),
+                           CFG_INT("drain-timeout-ms", DRAIN_TIMEOUT_DEFAULT_MS, CFGF_NONE),
                            CFG_SEC("listen", listen, CFGF_NONE),
                            CFG_SEC("requires", requires, CFGF_NONE),
                            CFG_SEC("node", node, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),

@@ -37,8 +37,11 @@ struct grantor_settings {
     size_t node_count;
     char *http; /* loopback address of metrics and health; NULL = none */
     enum grantor_log_format log_format;
-    size_t in_flight_max; /* operations of one identity that may be unanswered */
+    size_t in_flight_max;       /* operations of one identity that may be unanswered */
+    size_t in_flight_total_max; /* of all identities */
+    size_t connections_max;     /* of one identity */
     int64_t idle_timeout_ms;
+    int64_t drain_timeout_ms; /* how long the end waits for what is in flight */
 };
 
 /* "acquire" ... "watch"; NULL for a number without a verb. */

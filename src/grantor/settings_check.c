@@ -7,7 +7,9 @@
 
 #define IN_FLIGHT_LEAST 1024 /* one message may carry so many renewals */
 #define IN_FLIGHT_MOST 4194304
+#define CONNECTIONS_MOST 10000
 #define IDLE_LEAST_MS 10000 /* clients break their silence every 5 s */
+#define DRAIN_LEAST_MS 100
 #define IDLE_MOST_MS 600000
 
 static int check_store(cfg_t *cfg, cfg_opt_t *option)
@@ -46,9 +48,19 @@ static int check_in_flight(cfg_t *cfg, cfg_opt_t *option)
     return check_range(cfg, option, IN_FLIGHT_LEAST, IN_FLIGHT_MOST);
 }
 
+static int check_connections(cfg_t *cfg, cfg_opt_t *option)
+{
+    return check_range(cfg, option, 1, CONNECTIONS_MOST);
+}
+
 static int check_idle(cfg_t *cfg, cfg_opt_t *option)
 {
     return check_range(cfg, option, IDLE_LEAST_MS, IDLE_MOST_MS);
+}
+
+static int check_drain(cfg_t *cfg, cfg_opt_t *option)
+{
+    return check_range(cfg, option, DRAIN_LEAST_MS, IDLE_MOST_MS);
 }
 
 static int check_role(cfg_t *cfg, cfg_opt_t *option)
@@ -100,7 +112,10 @@ void grantor_settings_checks(cfg_t *cfg)
     cfg_set_validate_func(cfg, "store", check_store);
     cfg_set_validate_func(cfg, "log-format", check_log_format);
     cfg_set_validate_func(cfg, "in-flight-max", check_in_flight);
+    cfg_set_validate_func(cfg, "in-flight-total-max", check_in_flight);
+    cfg_set_validate_func(cfg, "connections-per-node-max", check_connections);
     cfg_set_validate_func(cfg, "idle-timeout-ms", check_idle);
+    cfg_set_validate_func(cfg, "drain-timeout-ms", check_drain);
     cfg_set_validate_func(cfg, "node", check_node);
     cfg_set_validate_func(cfg, "node|roles", check_role);
     cfg_set_validate_func(cfg, "node|resources", check_prefix);

@@ -19,15 +19,18 @@ struct grantor_peers;
 struct grantor_parking;
 struct grantor_page;
 struct grantor_repeats;
+struct grantor_calls;
 
 struct grantor_state {
     struct aster_loop *loop;
     struct aster_serializer *serializer; /* any thread */
     struct grantor_admission *admission; /* any thread */
-    struct grantor_reader *reader;       /* any thread */
+    struct grantor_reader *reader;       /* any thread; NULL before the first and after the last */
+    struct grantor_reader *last_reader;  /* that is being destroyed */
     struct grantor_peers *peers;
     struct grantor_parking *parking; /* NULL when the serializer queues waiters by itself */
     struct grantor_repeats *repeats;
+    struct grantor_calls *calls;
     struct grantor_session *sessions;
     struct grantor_flight *renewals; /* to be submitted at the end of this round, first */
     struct grantor_flight **renewals_end;
@@ -36,10 +39,16 @@ struct grantor_state {
     struct grantor_counters counters; /* any thread */
     struct aster_round round;
     size_t flights;                  /* not yet answered */
+    size_t flight_bytes;             /* that they take up */
     size_t in_flight_max;            /* per identity */
+    size_t in_flight_total_max;      /* of all of them */
+    size_t connections_max;          /* per identity */
     struct aster_timer outbox_timer; /* looks at links whose replies wait */
-    size_t chunk_bytes;              /* replies to reads that wait for room, of all sessions */
+    size_t held_bytes;               /* replies that wait for room, of all sessions */
+    size_t reads;                    /* jobs at the reader */
+    _Atomic(size_t) read_bytes;      /* replies to reads that wait for room, of all sessions; any thread */
     bool draining;
+    bool ended;                /* nothing is submitted any more */
     struct aster_scratch in;   /* for decoding */
     struct aster_scratch out;  /* for encoding */
     unsigned char *frame;      /* one encoded reply */

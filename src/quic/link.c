@@ -264,6 +264,13 @@ void aster_link_close(struct aster_link *link, const char *reason)
     aster_link_stop(link, ASTER_LINK_END_LOCAL, reason, &error);
 }
 
+void aster_link_turn_away(struct aster_link *link, const char *reason)
+{
+    struct aster_error error;
+    aster_error_set(&error, ASTER_ERR_LIMIT, "turned away by this side: %s", reason);
+    aster_link_stop(link, ASTER_LINK_END_OVERLOAD, reason, &error);
+}
+
 struct aster_bytes aster_link_identity(const struct aster_link *link)
 {
     return aster_identity_bytes(&link->tls.identity);

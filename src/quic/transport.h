@@ -129,6 +129,8 @@ void aster_link_throttle(struct aster_link *link, bool throttled);
 /* Send what is buffered as far as the network takes it at once, tell the peer, and end. closed() follows with
  * END_LOCAL, never from inside this call. `reason` is static text for the peer's log. */
 void aster_link_close(struct aster_link *link, const char *reason);
+/* The same, and the peer sees END_OVERLOAD: it may try again later. */
+void aster_link_turn_away(struct aster_link *link, const char *reason);
 
 /* The authenticated peer; empty before opened(). Lives as long as the link. */
 struct aster_bytes aster_link_identity(const struct aster_link *link);

@@ -24,6 +24,15 @@ static int open_world(void **state)
     return 0;
 }
 
+static int open_impatient_world(void **state)
+{
+    (void)state;
+    grantor_world_init(&world, NULL);
+    grantor_world_configure(&world, "", "drain-timeout-ms = 100\n");
+    grantor_world_start(&world);
+    return 0;
+}
+
 static int close_world(void **state)
 {
     (void)state;
@@ -146,17 +155,24 @@ static void a_prefix_bounds_what_an_identity_may_use_and_see(void **state)
 }
 
 /* The store is blocked while the client leaves: its acquire is taken back, or given back once it is granted. */
-static void a_client_that_leaves_while_the_store_is_busy_blocks_nobody(void **state)
+/* Nothing is decided until it is rolled back or closed. */
+static sqlite3 *lock_store(void)
 {
-    (void)state;
     char path[128];
     sqlite3 *db = NULL;
-    struct aster_call acquire = grantor_call_acquire("catalog", TTL_MS, 0);
-    struct aster_call list = {.kind = ASTER_CALL_LIST};
     snprintf(path, sizeof path, "%s/leases.db", world.server.directory);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    return db;
+}
+
+static void a_client_that_leaves_while_the_store_is_busy_blocks_nobody(void **state)
+{
+    (void)state;
+    struct aster_call acquire = grantor_call_acquire("catalog", TTL_MS, 0);
+    struct aster_call list = {.kind = ASTER_CALL_LIST};
+    sqlite3 *db = lock_store();
     grantor_client_send(&world.b, &acquire);
     grantor_client_await(&world.b, grantor_client_send(&world.b, &list)); /* so the acquire is in the store's queue */
     grantor_client_close(&world.b);
@@ -267,6 +283,50 @@ static void an_identity_cannot_have_more_in_flight_than_allowed(void **state)
     grantor_world_take(&world.a, "free", TTL_MS); /* others are not affected */
 }
 
+static void an_identity_cannot_have_more_connections_than_allowed(void **state)
+{
+    (void)state;
+    static struct grantor_client second;
+    static struct grantor_client third;
+    grantor_world_configure(&world, "", "connections-per-node-max = 2\n");
+    grantor_process_signal(&world.server, SIGHUP);
+    grantor_process_await_log(&world.server, "event=reloaded", NULL);
+    grantor_client_init(&second, "second");
+    grantor_client_init(&third, "third");
+    second.as = third.as = &world.a;
+    second.identity = third.identity = world.a.identity;
+    grantor_client_connect(&second, world.server.tcp, true);
+    if (grantor_client_link(&third, world.server.quic, false)) {
+        grantor_client_await_close(&third);
+    }
+    assert_int_equal(third.end, ASTER_LINK_END_OVERLOAD);
+    grantor_process_await_log(&world.server, "event=too-many-connections", world.a.id);
+    grantor_world_take(&world.a, "catalog", TTL_MS); /* those that it has stay */
+    grantor_world_take(&second, "invoice", TTL_MS);
+    grantor_client_close(&second);
+    grantor_client_connect(&third, world.server.quic, false);
+    grantor_client_fini(&third);
+    grantor_client_fini(&second);
+}
+
+/* The store answers after the drain has given up waiting. */
+static void an_end_that_does_not_wait_for_a_busy_store_is_orderly_all_the_same(void **state)
+{
+    (void)state;
+    sqlite3 *store = lock_store();
+    for (int i = 0; i < 10; i++) {
+        grantor_client_operate(&world.a, ASTER_OP_RELEASE, "catalog", 1); /* which is done also for one who left */
+        grantor_client_acquire(&world.b, "catalog", TTL_MS, WAIT_MS);
+    }
+    struct aster_call list = {.kind = ASTER_CALL_LIST};
+    grantor_client_await(&world.a, grantor_client_send(&world.a, &list)); /* they are in the store's queue */
+    grantor_client_await(&world.b, grantor_client_send(&world.b, &list));
+    grantor_client_close(&world.b);
+    assert_int_equal(grantor_process_end(&world.server, SIGTERM), 0);
+    grantor_process_await_log(&world.server, "event=drained", "answered=some");
+    sqlite3_close(store);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
 
 int main(void)
@@ -284,6 +344,9 @@ int main(void)
         EACH(garbage_costs_only_the_connection_that_sent_it),
         EACH(a_malformed_request_is_answered_and_the_connection_goes_on),
         EACH(an_identity_cannot_have_more_in_flight_than_allowed),
+        EACH(an_identity_cannot_have_more_connections_than_allowed),
+        cmocka_unit_test_setup_teardown(an_end_that_does_not_wait_for_a_busy_store_is_orderly_all_the_same,
+                                        open_impatient_world, close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,9 +152,9 @@ bool grantor_client_link(struct grantor_client *client, uint16_t port, bool tcp)
     client->transport = NULL;
     forget(client);
     client->closed = false;
-    aster_status status = client->files != NULL
-                              ? aster_credentials_load(client->files, &options.credentials, &error)
-                              : aster_credentials_load_node(client->directory, &options.credentials, &error);
+    const char *directory = client->as != NULL ? client->as->directory : client->directory;
+    aster_status status = client->files != NULL ? aster_credentials_load(client->files, &options.credentials, &error)
+                                                : aster_credentials_load_node(directory, &options.credentials, &error);
     assert_int_equal(status, ASTER_OK);
     options.loop = client->loop;
     options.admit = admit;

@@ -1,6 +1,7 @@
 /* What becomes of an operation whose client is gone, with a store that answers when the test says so. */
 #include <stdlib.h>
 
+#include "grantor/calls.h"
 #include "grantor/flight.h"
 #include "grantor/peers.h"
 #include "grantor/reader.h"
@@ -15,6 +16,7 @@ struct slow_store {
     struct aster_request *kept[KEPT_MAX];
     enum aster_operation_kind kinds[KEPT_MAX]; /* also of what has been answered */
     size_t count;
+    size_t cancels;
 };
 
 static void keep(void *self, struct aster_request *request)
@@ -23,6 +25,12 @@ static void keep(void *self, struct aster_request *request)
     assert_true(store->count < KEPT_MAX);
     store->kinds[store->count] = request->operation.kind;
     store->kept[store->count++] = request;
+}
+
+static void count_cancel(void *self, struct aster_request *request)
+{
+    (void)request;
+    ((struct slow_store *)self)->cancels++;
 }
 
 static void close_store(void *self)
@@ -41,6 +49,7 @@ static const struct aster_serializer_ops ops = {.struct_size = sizeof ops,
                                                 .name = "slow",
                                                 .traits = ASTER_SERIALIZER_QUEUES_WAITERS,
                                                 .submit = keep,
+                                                .cancel = count_cancel,
                                                 .close = close_store,
                                                 .wait = wait_store,
                                                 .destroy = close_store};
@@ -64,6 +73,7 @@ static int open_world(void **state)
     assert_int_equal(grantor_admission_create(settings, &world.admission, NULL), ASTER_OK);
     assert_int_equal(grantor_peers_create(&world.peers, NULL), ASTER_OK);
     assert_int_equal(grantor_repeats_create(&world.repeats, NULL), ASTER_OK);
+    assert_int_equal(grantor_calls_create(&world.calls, NULL), ASTER_OK);
     assert_int_equal(grantor_reader_create(&world, &world.reader, NULL), ASTER_OK);
     session.state = &world;
     session.failed = true; /* nothing can be sent any more */
@@ -80,6 +90,7 @@ static int close_world(void **state)
     grantor_peers_leave(world.peers, session.peer);
     grantor_peers_destroy(world.peers);
     grantor_repeats_destroy(world.repeats);
+    grantor_calls_destroy(world.calls);
     aster_loop_destroy(world.loop);
     aster_serializer_destroy(world.serializer);
     grantor_admission_destroy(world.admission);
@@ -226,6 +237,62 @@ static void of_a_client_that_left_only_the_acquire_is_dropped(void **state)
     assert_int_equal(slow.kinds[0], ASTER_OP_RELEASE);
 }
 
+static aster_status leave_a_put(void *argument)
+{
+    static const char value[5000];
+    struct aster_operation put = ASTER_OPERATION_INIT;
+    put.kind = ASTER_OP_PUT;
+    put.resource = aster_text("catalog");
+    put.caller = aster_text("w1");
+    put.value = (struct aster_bytes){value, sizeof value};
+    struct grantor_flight *flight = grantor_flight_start(&world, &session, 1, &put, 0, 0);
+    grantor_flights_submit(&world);
+    grantor_flight_abandon(flight);
+    *(size_t *)argument = session.peer->bytes;
+    return ASTER_OK;
+}
+
+static aster_status answer_put(void *argument)
+{
+    (void)argument;
+    answer(0, false);
+    return ASTER_OK;
+}
+
+/* Else who sends, leaves and comes again has everything of before for free. */
+static void what_was_left_behind_counts_for_its_identity_until_it_is_answered(void **state)
+{
+    (void)state;
+    size_t bytes = 0;
+    aster_loop_call(world.loop, leave_a_put, &bytes);
+    assert_in_range(bytes, 5000, 7000);
+    assert_int_equal(session.peer->in_flight, 1);
+    assert_int_equal(world.flight_bytes, bytes);
+    aster_loop_call(world.loop, answer_put, NULL);
+    assert_int_equal(session.peer->in_flight, 0);
+    assert_int_equal(session.peer->bytes, 0);
+    assert_int_equal(world.flight_bytes, 0);
+}
+
+static aster_status cancel_twice(void *argument)
+{
+    struct grantor_flight *flight = start(ASTER_OP_ACQUIRE, argument);
+    grantor_flights_submit(&world);
+    grantor_flight_cancel(flight);
+    grantor_flight_cancel(flight);
+    answer(0, false);
+    return ASTER_OK;
+}
+
+static void a_cancel_that_is_repeated_reaches_the_store_once(void **state)
+{
+    (void)state;
+    char resource[] = "catalog";
+    aster_loop_call(world.loop, cancel_twice, resource);
+    assert_int_equal(slow.cancels, 1);
+    aster_loop_call(world.loop, answer_rest, NULL); /* the grant that could not be sent is given back */
+}
+
 static aster_status mix(void *argument)
 {
     (void)argument;
@@ -272,6 +339,8 @@ int main(void)
         EACH(a_grant_that_cannot_be_sent_is_given_back),
         EACH(of_a_client_that_left_only_the_acquire_is_dropped),
         EACH(renewals_go_first),
+        EACH(what_was_left_behind_counts_for_its_identity_until_it_is_answered),
+        EACH(a_cancel_that_is_repeated_reaches_the_store_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
