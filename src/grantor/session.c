@@ -196,6 +196,7 @@ static void greet(struct grantor_session *session, const struct aster_call *call
     answer.accepted.ttl_min_ms = limits.ttl_min_ms;
     answer.accepted.ttl_max_ms = limits.ttl_max_ms;
     answer.accepted.value_max_bytes = (uint32_t)limits.value_max_bytes;
+    answer.accepted.in_flight_max = session->state->in_flight_max;
     session->greeted = true;
     grantor_session_send(session, &answer);
 }

@@ -194,6 +194,7 @@ static aster_status encode_accepted(const struct aster_answer *answer, Aster__Le
     accepted.ttl_min_ms = answer->accepted.ttl_min_ms;
     accepted.ttl_max_ms = answer->accepted.ttl_max_ms;
     accepted.value_max_bytes = answer->accepted.value_max_bytes;
+    accepted.in_flight_max = answer->accepted.in_flight_max;
     reply->result_case = CASE(ACCEPTED);
     reply->accepted = &accepted;
     return pack(reply, output, error);

@@ -40,6 +40,7 @@ struct aster_answer {
             int64_t ttl_min_ms;
             int64_t ttl_max_ms;
             uint32_t value_max_bytes;
+            uint64_t in_flight_max; /* 0 = not said */
         } accepted;
         struct aster_decision decision;
         struct aster_wire_error error;

@@ -284,6 +284,7 @@ static aster_status read_accepted(const Aster__Lease__V1__Accepted *message, str
     answer->accepted.ttl_min_ms = message->ttl_min_ms;
     answer->accepted.ttl_max_ms = message->ttl_max_ms;
     answer->accepted.value_max_bytes = message->value_max_bytes;
+    answer->accepted.in_flight_max = message->in_flight_max;
     aster_status status = check_enum("version", message->version, 1, ASTER_WIRE_VERSION, error);
     if (status == ASTER_OK) {
         status = aster_identity_check(answer->accepted.identity, "identity", error);

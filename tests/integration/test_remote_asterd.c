@@ -36,8 +36,10 @@ static void open_client(struct remote_client *client)
 static void start_server(void)
 {
     char text[512];
-    snprintf(text, sizeof text, "node \"%s\" { name = \"a\" }\nnode \"%s\" { name = \"b\" roles = {\"operator\"} }\n",
-             a.id, b.id);
+    snprintf(
+        text, sizeof text,
+        "in-flight-max = 1024\nnode \"%s\" { name = \"a\" }\nnode \"%s\" { name = \"b\" roles = {\"operator\"} }\n",
+        a.id, b.id);
     grantor_process_configure(&server, text);
     grantor_process_start(&server);
 }
@@ -155,6 +157,24 @@ static void a_waiter_takes_over_from_one_that_is_gone(void **state)
     aster_lease_destroy(next);
 }
 
+#define ASKED 6000 /* at once: more than the server takes of one identity */
+
+static void a_client_does_not_ask_more_at_once_than_the_server_takes(void **state)
+{
+    (void)state;
+    static struct asked inspections[ASKED];
+    for (unsigned i = 0; i < ASKED; i++) {
+        ask(a.serializer, &inspections[i], op_inspect("catalog"), 0);
+    }
+    assert_int_equal(aster_inspect(a.serializer, aster_text("catalog"), &reply, &error), ASTER_OK); /* the last */
+    for (unsigned i = 0; i < ASKED; i++) {
+        if (!asked_granted(&inspections[i])) {
+            fail_msg("%u: %s", i, inspections[i].message);
+        }
+        asked_fini(&inspections[i]);
+    }
+}
+
 static bool count_event(const struct aster_event *event, void *user)
 {
     (void)event;
@@ -253,6 +273,7 @@ int main(void)
         TEST(leases_survive_that_the_server_is_killed),
         TEST(a_waiter_takes_over_from_one_that_is_gone),
         TEST(reads_and_the_fenced_value_work),
+        TEST(a_client_does_not_ask_more_at_once_than_the_server_takes),
         cmocka_unit_test_setup_teardown(a_history_longer_than_one_reply_is_told_to_its_end, open_memory, close_all),
         TEST(commands_run_against_it),
     };

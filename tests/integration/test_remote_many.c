@@ -8,6 +8,7 @@
 #include "aster/lease.h"
 #include "aster/sys/serializer.h"
 #include "support/remote_grantor.h"
+#include "support/requests.h"
 
 #define LEASES 1000
 #define RACES 500
@@ -104,10 +105,48 @@ static void a_cancel_that_races_with_the_grant_leaves_nothing_held(void **state)
     aster_reply_fini(&reply);
 }
 
+#define TAKEN 64 /* by the grantor at once, of this identity */
+
+/* Waiting acquires may not use up what renewals need. */
+static void no_more_is_out_than_the_grantor_takes_and_renewals_find_room(void **state)
+{
+    (void)state;
+    static struct asked waiting[2 * TAKEN];
+    struct aster_reply reply = ASTER_REPLY_INIT;
+    struct remote_client other;
+    atomic_store(&grantor.in_flight_max, TAKEN);
+    remote_client_init(&other);
+    struct aster_grantor_options options = remote_client_options(&other, &grantor);
+    remote_client_open(&other, &options);
+    int64_t epoch = acquire_now(grantor.serializer, "held", client.id);
+    int64_t own = acquire_now(grantor.serializer, "own", other.id);
+    for (unsigned i = 0; i < 2 * TAKEN; i++) {
+        ask(other.serializer, &waiting[i], op_acquire("held", other.id, 30000), 60000);
+    }
+    for (unsigned i = 0; i < 3; i++) { /* each is answered although nothing else is */
+        const struct aster_operation renew = op_renew("own", other.id, own);
+        assert_int_equal(aster_serializer_call(other.serializer, &renew, 10000, &reply, &error), ASTER_OK);
+        assert_int_equal(reply.decision.reason, ASTER_REASON_NONE);
+    }
+    assert_int_equal(atomic_load(&grantor.requests) - atomic_load(&grantor.renewals), TAKEN - TAKEN / 4);
+    assert_int_equal(decide_now(grantor.serializer, op_release("held", client.id, epoch), NULL), ASTER_REASON_NONE);
+    while (atomic_load(&grantor.requests) - atomic_load(&grantor.renewals) <= TAKEN - TAKEN / 4) {
+        usleep(1000); /* an answer makes room for the next */
+    }
+    aster_reply_fini(&reply);
+    remote_client_fini(&other); /* which ends the rest */
+    for (unsigned i = 0; i < 2 * TAKEN; i++) {
+        assert_int_equal(waiting[i].answers, 1);
+        asked_fini(&waiting[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_thousand_leases_are_renewed_in_batches, open_all, close_all),
+        cmocka_unit_test_setup_teardown(no_more_is_out_than_the_grantor_takes_and_renewals_find_room, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(a_cancel_that_races_with_the_grant_leaves_nothing_held, open_all, close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,6 +267,7 @@ static void greet(struct session *session, const struct aster_call *call)
     answer.accepted.ttl_min_ms = limits.ttl_min_ms;
     answer.accepted.ttl_max_ms = limits.ttl_max_ms;
     answer.accepted.value_max_bytes = (uint32_t)limits.value_max_bytes;
+    answer.accepted.in_flight_max = atomic_load(&session->grantor->in_flight_max);
     send_answer(session, &answer);
 }
 

@@ -22,7 +22,8 @@ struct remote_grantor {
     atomic_int lose_reply_to; /* an aster_operation_kind: instead of the next reply to it the connection ends */
     atomic_int refuse_with;   /* an aster_status: once no reply is to be lost, the next operation gets it, undecided */
     atomic_bool admit_nobody;
-    atomic_bool silent; /* nothing is answered any more */
+    atomic_bool silent;        /* nothing is answered any more */
+    atomic_uint in_flight_max; /* what it tells clients that it takes; 0 = nothing */
     atomic_uint requests;
     atomic_uint batches;
     atomic_uint renewals; /* single and in batches */

@@ -173,8 +173,10 @@ static void errors_rows_events_and_the_greeting_come_back(void **state)
     accepted.accepted.identity = aster_text("w1");
     accepted.accepted.ttl_min_ms = 100;
     accepted.accepted.ttl_max_ms = 86400000;
+    accepted.accepted.in_flight_max = 65536;
     round_trip(&accepted, &got);
     assert_true(aster_bytes_equal(got.accepted.identity, aster_text("w1")));
+    assert_int_equal(got.accepted.in_flight_max, 65536);
 }
 
 static void refused(const void *data, size_t size, aster_status expected, const char *word)

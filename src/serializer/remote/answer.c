@@ -177,4 +177,7 @@ void remote_frame(struct remote *remote, struct aster_bytes payload)
     if (count > 0) {
         remote_answered(remote, count);
     }
+    if (count > 0 && remote->full) {
+        remote_flush(remote);
+    }
 }

@@ -258,7 +258,7 @@ static void on_opened(struct aster_link *link, void *user)
     aster_timers_set(timers_of(remote), &remote->stagger, now_of(remote) + patience_ns);
 }
 
-static void accepted(struct remote *remote)
+static void accepted(struct remote *remote, uint64_t in_flight_max)
 {
     char text[ASTER_ADDRESS_TEXT_MAX];
     char server[ASTER_PRINTABLE_MAX];
@@ -276,6 +276,7 @@ static void accepted(struct remote *remote)
     remote->first_way = way - way % transports(remote);
     pthread_mutex_lock(&remote->lock);
     remote->connected = true;
+    remote->out_max = in_flight_max > 0 && in_flight_max < SIZE_MAX ? (size_t)in_flight_max : SIZE_MAX;
     pthread_mutex_unlock(&remote->lock);
     remote_flush(remote);
 }
@@ -288,7 +289,7 @@ static void greet(struct remote *remote, struct aster_bytes payload)
     aster_status status = aster_answer_decode(payload, &remote->scratch, &answer, &error);
     if (status == ASTER_OK && answer.kind == ASTER_ANSWER_ACCEPTED &&
         aster_bytes_equal(answer.accepted.identity, remote->identity)) {
-        accepted(remote);
+        accepted(remote, answer.accepted.in_flight_max);
         return;
     }
     if (status == ASTER_OK && answer.kind == ASTER_ANSWER_ERROR) {
@@ -406,7 +407,11 @@ static void backoff_fire(struct aster_timer *timer, int64_t now_ns)
 static void tick_fire(struct aster_timer *timer, int64_t now_ns)
 {
     (void)now_ns;
-    remote_tick((struct remote *)((char *)timer - offsetof(struct remote, tick)));
+    struct remote *remote = (struct remote *)((char *)timer - offsetof(struct remote, tick));
+    remote_tick(remote);
+    if (remote->full) {
+        remote_flush(remote); /* what ended made room */
+    }
 }
 
 void remote_timers_init(struct remote *remote)

@@ -48,6 +48,7 @@ void remote_detach(struct remote_entry *entry)
         unqueue(entry);
     }
     if (exchange != NULL) {
+        remote->out--;
         exchange->entries[entry->position] = NULL;
         entry->exchange = NULL;
         if (--exchange->left == 0) { /* a reply that comes after all is about an id that nobody knows */
@@ -179,6 +180,7 @@ static void requeue(struct remote_entry *entry, struct remote_entry **ended)
         remote_end_locked(entry, REMOTE_END_CANCELLED, ended);
         return;
     }
+    entry->remote->out--;
     entry->exchange->entries[entry->position] = NULL;
     entry->exchange = NULL;
     entry->sent_before = true;

@@ -92,6 +92,8 @@ struct remote {
     struct aster_timers deadlines;
     struct remote_entry *ended; /* by a deadline that fires; answered once the lock is open */
     size_t unanswered;
+    size_t out;     /* entries that were sent and are not answered */
+    size_t out_max; /* what the grantor said that it takes; renewals have a quarter of it for themselves */
     bool closed;
     bool wake_posted;
     struct aster_task wake;
@@ -112,6 +114,7 @@ struct remote {
     unsigned hopeless; /* those, and where something else than a grantor speaks */
     bool trying;       /* a round of ways is under way */
     bool blocked;      /* the link's send buffer is full */
+    bool full;         /* something waits because so much is out */
     bool cancelled_all;
     bool stopped;
     uint64_t last_id;

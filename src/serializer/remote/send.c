@@ -87,11 +87,13 @@ static bool send_exchange(struct remote *remote, struct remote_exchange *exchang
     return sent;
 }
 
-static size_t count_batch(const struct remote_queue *queue)
+static size_t count_batch(const struct remote *remote, const struct remote_queue *queue)
 {
     size_t count = 0;
     size_t bytes = 0;
-    for (const struct remote_entry *at = queue->head; at != NULL && count < ASTER_WIRE_RENEW_MANY_MAX; at = at->next) {
+    size_t room = remote->out_max - remote->out;
+    size_t most = room < ASTER_WIRE_RENEW_MANY_MAX ? room : ASTER_WIRE_RENEW_MANY_MAX;
+    for (const struct remote_entry *at = queue->head; at != NULL && count < most; at = at->next) {
         bytes += at->request->operation.resource.size + RENEWAL_BYTES;
         if (bytes > BATCH_BYTES_MAX) {
             break;
@@ -104,7 +106,7 @@ static size_t count_batch(const struct remote_queue *queue)
 /* The head of the queue, and with it what may travel along. */
 static struct remote_exchange *load(struct remote *remote, struct remote_queue *queue)
 {
-    size_t count = queue == &remote->renewals ? count_batch(queue) : 1;
+    size_t count = queue == &remote->renewals ? count_batch(remote, queue) : 1;
     struct remote_exchange *exchange = malloc(sizeof *exchange + count * sizeof exchange->entries[0]);
     if (exchange == NULL) {
         return NULL;
@@ -128,11 +130,13 @@ static struct remote_exchange *load(struct remote *remote, struct remote_queue *
         entry->position = i;
         exchange->entries[i] = entry;
     }
+    remote->out += count;
     return exchange;
 }
 
 static void unload(struct remote *remote, struct remote_queue *queue, struct remote_exchange *exchange)
 {
+    remote->out -= exchange->count;
     for (size_t i = exchange->count; i-- > 0;) {
         exchange->entries[i]->exchange = NULL;
         remote_queue_prepend(queue, exchange->entries[i]);
@@ -186,16 +190,25 @@ static void send_cancels(struct remote *remote)
     }
 }
 
+/* More than the grantor takes would be refused, and asked again, and refused. */
+static void send_queue(struct remote *remote, struct remote_queue *queue, size_t out_max, struct remote_entry **ended)
+{
+    bool more = true;
+    while (more && !remote->blocked && queue->head != NULL && remote->out < out_max) {
+        more = send_next(remote, queue, ended);
+    }
+    remote->full = remote->full || (queue->head != NULL && remote->out >= out_max);
+}
+
 void remote_flush(struct remote *remote)
 {
     struct remote_entry *ended = NULL;
     pthread_mutex_lock(&remote->lock);
     if (remote->connected) {
+        remote->full = false;
         send_cancels(remote);
-        while (!remote->blocked && remote->renewals.head != NULL && send_next(remote, &remote->renewals, &ended)) {
-        }
-        while (!remote->blocked && remote->others.head != NULL && send_next(remote, &remote->others, &ended)) {
-        }
+        send_queue(remote, &remote->renewals, remote->out_max, &ended);
+        send_queue(remote, &remote->others, remote->out_max - remote->out_max / 4, &ended);
     }
     bool wanted = !remote->connected && (remote->renewals.head != NULL || remote->others.head != NULL);
     pthread_mutex_unlock(&remote->lock);
