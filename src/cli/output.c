@@ -8,17 +8,7 @@
 
 #include "aster/sys/clock.h"
 #include "base/error.h"
-
-const char *aster_text_instant(int64_t unix_ms, char text[ASTER_TEXT_MAX])
-{
-    time_t seconds = (time_t)(unix_ms / 1000);
-    struct tm utc;
-    text[0] = '\0';
-    if (unix_ms > 0 && gmtime_r(&seconds, &utc) != NULL) {
-        strftime(text, ASTER_TEXT_MAX, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    }
-    return text;
-}
+#include "cli/exit.h"
 
 const char *aster_text_since(int64_t unix_ms, char text[ASTER_TEXT_MAX])
 {
@@ -149,4 +139,15 @@ void aster_text_table_print(const struct aster_text_table *table, FILE *out)
         }
         fputc('\n', out);
     }
+}
+
+int aster_json_print(json_t *json, size_t flags, FILE *out)
+{
+    int failed = json == NULL || json_dumpf(json, out, flags) != 0 || fputc('\n', out) == EOF;
+    json_decref(json);
+    if (failed) {
+        fputs("aster: cannot write the JSON\n", stderr);
+        return ASTER_EXIT_IO;
+    }
+    return ASTER_EXIT_OK;
 }

@@ -2,16 +2,13 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
-#include <jansson.h>
 #include <stdio.h>
 
-#include "aster/serializer.h"
+#include "json/json.h"
 
-#define ASTER_TEXT_MAX 96
+#define ASTER_TEXT_MAX ASTER_INSTANT_MAX
 
-/* "2026-12-01T02:33:27Z"; "" when unknown (0). */
-const char *aster_text_instant(int64_t unix_ms, char text[ASTER_TEXT_MAX]);
-/* The same and how long ago: "2026-12-01T02:33:27Z (12 s ago)"; "unknown" for 0. */
+/* An instant and how long ago it was: "2026-12-01T02:33:27Z (12 s ago)"; "unknown" for 0. */
 const char *aster_text_since(int64_t unix_ms, char text[ASTER_TEXT_MAX]);
 /* "4.2 s", with one decimal. */
 const char *aster_text_seconds(int64_t ns, char text[ASTER_TEXT_MAX]);
@@ -22,12 +19,6 @@ void aster_print_quoted(struct aster_bytes text, FILE *out);
 /* Resource, holder, epoch, since, remaining, value revision: one line each. */
 void aster_print_snapshot(const struct aster_snapshot *snapshot, FILE *out);
 
-/* JSON of the same, of a denial or grant, and of an event. NULL when out of memory. */
-json_t *aster_json_snapshot(const struct aster_snapshot *snapshot);
-json_t *aster_json_decision(const struct aster_decision *decision);
-json_t *aster_json_event(const struct aster_event *event);
-/* Bytes as a string when they are UTF-8, else as {"base64": "..."}. */
-json_t *aster_json_bytes(struct aster_bytes bytes);
 /* Print and drop it; 0, or the exit status after saying what failed. `flags` as for json_dumpf(). */
 int aster_json_print(json_t *json, size_t flags, FILE *out);
 

@@ -1,9 +1,10 @@
-/* Counters, and the HTTP server on a loopback address that shows them: /metrics (Prometheus text), /livez, /readyz. */
+/* What is counted, and how Prometheus reads it. */
 #ifndef GRANTOR_METRICS_H
 #define GRANTOR_METRICS_H
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "aster/serializer.h"
 
@@ -15,11 +16,18 @@ struct grantor_counters {
     _Atomic(uint64_t) decisions[GRANTOR_METRIC_KINDS][GRANTOR_RESULTS];
     _Atomic(uint64_t) events[GRANTOR_METRIC_KINDS];
     _Atomic(uint64_t) future_epochs;
+    _Atomic(uint64_t) store_failures;
+    _Atomic(int64_t) failed_s; /* when the last of them was; 0 = never, or it works again */
 };
 
 void grantor_count_decision(struct grantor_counters *counters, enum aster_operation_kind kind, aster_status status,
                             const struct aster_decision *decision);
 void grantor_count_event(struct grantor_counters *counters, const struct aster_event *event);
+
+/* The store failed to write or to read. */
+void grantor_store_failed(struct grantor_counters *counters);
+/* It failed within the last minute, and has not stored anything since. */
+bool grantor_store_fails(const struct grantor_counters *counters);
 
 /* What holds now. */
 struct grantor_gauges {
@@ -30,13 +38,7 @@ struct grantor_gauges {
     bool draining;
 };
 
-struct grantor_http;
-
-/* Listen at `address`, "127.0.0.1:9400" or another loopback address; requests are answered on a thread of its own,
- * which calls measure(gauges, user). Errors: ASTER_ERR_INVALID (not a loopback address), ASTER_ERR_IO. */
-aster_status grantor_http_open(const char *address, const struct grantor_counters *counters,
-                               void (*measure)(struct grantor_gauges *gauges, void *user), void *user,
-                               struct grantor_http **http, struct aster_error *error);
-void grantor_http_close(struct grantor_http *http); /* NULL is legal */
+/* All of it in Prometheus' text format. */
+void grantor_metrics_write(FILE *out, const struct grantor_counters *counters, const struct grantor_gauges *gauges);
 
 #endif

@@ -110,6 +110,9 @@ static void report(struct grantor_reader *reader, aster_status status, const str
         grantor_line_text(&line, "error", error->message);
         grantor_line_end(&line);
     }
+    if (status != ASTER_OK && status != ASTER_ERR_CLOSED) {
+        grantor_store_failed(&reader->state->counters);
+    }
     reader->failing = status != ASTER_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "grantor/calls.h"
 #include "grantor/capacity.h"
+#include "grantor/http.h"
 #include "grantor/log.h"
 #include "grantor/outbox.h"
 #include "grantor/parking.h"
@@ -319,7 +320,8 @@ aster_status grantor_server_start(struct grantor_settings *settings, struct gran
         status = open_transports(made, settings, error);
     }
     if (status == ASTER_OK && settings->http != NULL) {
-        status = grantor_http_open(settings->http, &made->state.counters, measure, made, &made->http, error);
+        const struct grantor_http_source source = {&made->state.counters, made->state.serializer, measure, made};
+        status = grantor_http_open(settings->http, &source, &made->http, error);
     }
     if (status != ASTER_OK) {
         destroy(made, true);
@@ -431,9 +433,9 @@ void grantor_server_stop(struct grantor_server *server)
     bool answered = wait_for_none(server, count_flights, server->drain_rounds);
     wait_for_none(server, count_unsent, FLUSH_ROUNDS);
     aster_loop_call(server->state.loop, run_end, server);
+    destroy(server, false);
     struct grantor_line line;
     grantor_line_init(&line, answered ? GRANTOR_INFO : GRANTOR_WARNING, "drained");
     grantor_line_text(&line, "answered", answered ? "all" : "some");
     grantor_line_end(&line);
-    destroy(server, false);
 }

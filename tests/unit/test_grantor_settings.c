@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "grantor/admission.h"
-#include "grantor/metrics.h"
+#include "grantor/http.h"
 #include "support/unit.h"
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -132,7 +132,7 @@ static void metrics_are_not_served_to_other_machines(void **state)
     (void)state;
     struct grantor_http *http = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
-    assert_int_equal(grantor_http_open("0.0.0.0:0", NULL, NULL, NULL, &http, &error), ASTER_ERR_INVALID);
+    assert_int_equal(grantor_http_open("0.0.0.0:0", NULL, &http, &error), ASTER_ERR_INVALID);
     assert_null(http);
     assert_non_null(strstr(error.message, "0.0.0.0:0"));
 }

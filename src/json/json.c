@@ -1,9 +1,18 @@
-/* The JSON side of output.h. Times are numbers with their unit in the key. */
-#include <stdlib.h>
+#include "json/json.h"
 
-#include "base/error.h"
-#include "cli/exit.h"
-#include "cli/output.h"
+#include <stdlib.h>
+#include <time.h>
+
+const char *aster_text_instant(int64_t unix_ms, char text[ASTER_INSTANT_MAX])
+{
+    time_t seconds = (time_t)(unix_ms / 1000);
+    struct tm utc;
+    text[0] = '\0';
+    if (unix_ms > 0 && gmtime_r(&seconds, &utc) != NULL) {
+        strftime(text, ASTER_INSTANT_MAX, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    return text;
+}
 
 static json_t *base64(struct aster_bytes bytes)
 {
@@ -42,7 +51,7 @@ static json_t *name_or_null(struct aster_bytes name)
 
 json_t *aster_json_snapshot(const struct aster_snapshot *snapshot)
 {
-    char since[ASTER_TEXT_MAX];
+    char since[ASTER_INSTANT_MAX];
     aster_text_instant(snapshot->since_unix_ms, since);
     return json_pack(
         "{s:o, s:I, s:b, s:o, s:s?, s:I, s:I, s:I, s:I, s:o, s:I}", "resource", aster_json_bytes(snapshot->resource),
@@ -63,22 +72,11 @@ json_t *aster_json_decision(const struct aster_decision *decision)
 
 json_t *aster_json_event(const struct aster_event *event)
 {
-    char at[ASTER_TEXT_MAX];
+    char at[ASTER_INSTANT_MAX];
     return json_pack("{s:I, s:s, s:s, s:s?, s:o, s:o, s:o, s:I, s:I}", "revision", (json_int_t)event->revision, "at",
                      aster_text_instant(event->unix_ms, at), "event", aster_event_name(event->kind), "reason",
                      event->reason != ASTER_REASON_NONE ? aster_reason_name(event->reason) : NULL, "resource",
                      aster_json_bytes(event->resource), "actor", name_or_null(event->actor), "previous",
                      name_or_null(event->previous), "epoch", (json_int_t)event->epoch, "carried_epoch",
                      (json_int_t)event->carried_epoch);
-}
-
-int aster_json_print(json_t *json, size_t flags, FILE *out)
-{
-    int failed = json == NULL || json_dumpf(json, out, flags) != 0 || fputc('\n', out) == EOF;
-    json_decref(json);
-    if (failed) {
-        fputs("aster: cannot write the JSON\n", stderr);
-        return ASTER_EXIT_IO;
-    }
-    return ASTER_EXIT_OK;
 }
