@@ -42,3 +42,13 @@ function(aster_house name dir)
   add_library(${name} OBJECT ${sources})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 endfunction()
+
+# aster_sql_text(SQL TEMPLATE OUTPUT): a .c file that holds a file of SQL as a string, where TEMPLATE says @schema_text@.
+function(aster_sql_text sql template output)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sql})
+  file(READ ${sql} schema_text)
+  string(REPLACE "\\" "\\\\" schema_text "${schema_text}")
+  string(REPLACE "\"" "\\\"" schema_text "${schema_text}")
+  string(REPLACE "\n" "\\n\"\n    \"" schema_text "${schema_text}")
+  configure_file(${template} ${CMAKE_CURRENT_BINARY_DIR}/${output} @ONLY)
+endfunction()

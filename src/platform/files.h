@@ -23,6 +23,14 @@ aster_status aster_file_identify(const char *path, struct aster_file_identity *i
 /* statfs' f_type of the file system that `path` is on. Errors: ASTER_ERR_IO. */
 aster_status aster_file_system_magic(const char *path, uint64_t *magic, struct aster_error *error);
 
+/* The process, of this PID namespace, that has a part of `path` locked for writing (fcntl), and its program. False =
+ * nobody, or it cannot be seen. Opens no descriptor of the file: closing that would drop this process's own locks. */
+struct aster_lock_owner {
+    long pid;
+    char name[64]; /* printable */
+};
+bool aster_file_lock_owner(const char *path, struct aster_lock_owner *owner);
+
 /* Stop the calling thread for `ns` nanoseconds, or less when a signal comes. */
 void aster_pause_ns(int64_t ns);
 

@@ -12,7 +12,7 @@ struct aster_sqlite_journal_options {
 
 #define ASTER_SQLITE_JOURNAL_OPTIONS_INIT                                                                              \
     {                                                                                                                  \
-        sizeof(struct aster_sqlite_journal_options), 100000                                                            \
+        sizeof(struct aster_sqlite_journal_options), 10000                                                             \
     }
 
 /* Open the journal in the file `path`, or make one if nothing is there. `options` may be NULL. The journal is the

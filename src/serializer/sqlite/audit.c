@@ -1,5 +1,7 @@
 #include "serializer/sqlite/audit.h"
 
+#include "serializer/sqlite/statements.h"
+
 /* Deleting one page of old events at a time costs less than one event at a time. */
 #define PRUNE_EVERY 256
 

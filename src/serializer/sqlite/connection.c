@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "aster/sys/clock.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "platform/entropy.h"
 #include "platform/files.h"
-#include "serializer/sqlite/statements.h"
 
 #define BACKOFF_FIRST_NS INT64_C(100000) /* a commit of another process takes about a sync */
 #define BACKOFF_LAST_NS INT64_C(10000000)
@@ -32,6 +32,24 @@ static aster_status fault_of_file(const char *path, int code, int os_error, stru
                               path, sqlite3_errstr(code), code);
 }
 
+static aster_status fault_of_lock(const struct aster_connection *connection, const char *path,
+                                  struct aster_error *error)
+{
+    struct aster_lock_owner owner;
+    /* In WAL mode only who has the file for itself locks the file for writing; the others lock its -shm. */
+    if (aster_file_lock_owner(connection->path, &owner)) {
+        return aster_error_set(error, ASTER_ERR_BUSY,
+                               "%s belongs to process %ld (%s) alone as long as that has it open: nothing was applied; "
+                               "ask that program, end it, or name another file",
+                               path, owner.pid, owner.name);
+    }
+    return aster_error_set(error, ASTER_ERR_BUSY,
+                           "another process has held the write lock of %s for more than %" PRId64
+                           " ms: nothing was applied; retry, and look for a long transaction in a program that has "
+                           "the file open",
+                           path, connection->busy_timeout_ms);
+}
+
 aster_status aster_connection_fault(struct aster_connection *connection, int code, struct aster_error *error)
 {
     int os_error = connection->db != NULL ? sqlite3_system_errno(connection->db) : 0;
@@ -41,11 +59,7 @@ aster_status aster_connection_fault(struct aster_connection *connection, int cod
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL: /* lost too many races for the log's locks in a row */
-        return aster_error_set(error, ASTER_ERR_BUSY,
-                               "another process has held the write lock of %s for more than %" PRId64
-                               " ms: nothing was applied; retry, and look for a long transaction in a program that has "
-                               "the file open",
-                               path, connection->busy_timeout_ms);
+        return fault_of_lock(connection, path, error);
     case SQLITE_FULL:
         return aster_error_set(error, ASTER_ERR_IO,
                                "the disk of %s or the database is full: nothing was applied; free space and retry",
@@ -103,7 +117,7 @@ aster_status aster_connection_execute(struct aster_connection *connection, const
     return code == SQLITE_OK ? ASTER_OK : aster_connection_fault(connection, code, error);
 }
 
-/* What a pragma answers, cut to `size`. */
+/* What a query answers first, cut to `size`; nothing leaves `answer` alone. */
 static aster_status ask(struct aster_connection *connection, const char *sql, char *answer, int size,
                         struct aster_error *error)
 {
@@ -112,12 +126,22 @@ static aster_status ask(struct aster_connection *connection, const char *sql, ch
     if (code == SQLITE_OK) {
         code = sqlite3_step(statement);
     }
-    if (code == SQLITE_ROW) {
+    if (code == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL) {
         sqlite3_snprintf(size, answer, "%s", (const char *)sqlite3_column_text(statement, 0));
-        code = SQLITE_OK;
     }
     sqlite3_finalize(statement);
-    return code == SQLITE_OK ? ASTER_OK : aster_connection_fault(connection, code, error);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? ASTER_OK : aster_connection_fault(connection, code, error);
+}
+
+aster_status aster_connection_ask(struct aster_connection *connection, const char *sql, int64_t *answer,
+                                  struct aster_error *error)
+{
+    char text[32] = "0";
+    aster_status status = ask(connection, sql, text, sizeof text, error);
+    if (status == ASTER_OK) {
+        *answer = strtoll(text, NULL, 10);
+    }
+    return status;
 }
 
 static aster_status set_up(struct aster_connection *connection, const char *path, struct aster_error *error)
@@ -148,17 +172,20 @@ static aster_status set_up(struct aster_connection *connection, const char *path
     return status;
 }
 
-aster_status aster_connection_open(struct aster_connection *connection, const char *path, int64_t busy_timeout_ms,
-                                   bool *needs_rescue, struct aster_error *error)
+aster_status aster_connection_open(struct aster_connection *connection, const struct aster_connection_setup *setup,
+                                   struct aster_error *error)
 {
-    struct aster_connection made = {.path = path, .busy_timeout_ms = busy_timeout_ms, .needs_rescue = needs_rescue};
+    struct aster_connection made = {.path = setup->path,
+                                    .busy_timeout_ms = setup->busy_timeout_ms,
+                                    .needs_rescue = setup->needs_rescue,
+                                    .texts = setup->texts};
     aster_status status = aster_entropy_fill(&made.jitter, sizeof made.jitter, error);
     if (status != ASTER_OK) {
         return status;
     }
     made.jitter |= 1; /* xorshift stays at 0 for ever */
     *connection = made;
-    int code = sqlite3_open_v2(path, &connection->db,
+    int code = sqlite3_open_v2(setup->path, &connection->db,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
     if (code != SQLITE_OK) {
         status = aster_connection_fault(connection, code, error);
@@ -167,8 +194,16 @@ aster_status aster_connection_open(struct aster_connection *connection, const ch
     }
     sqlite3_extended_result_codes(connection->db, 1);
     sqlite3_busy_handler(connection->db, wait_for_other, connection);
-    aster_connection_wait_for(connection, busy_timeout_ms);
-    status = set_up(connection, path, error);
+    aster_connection_wait_for(connection, setup->busy_timeout_ms);
+    if (setup->exclusive) { /* before the first look at the file, which takes the lock */
+        status = aster_connection_execute(connection, "PRAGMA locking_mode=EXCLUSIVE", error);
+    }
+    if (status == ASTER_OK) {
+        status = setup->accept(connection, error);
+    }
+    if (status == ASTER_OK) {
+        status = set_up(connection, setup->path, error);
+    }
     if (status != ASTER_OK) {
         aster_connection_fini(connection);
     }
@@ -177,20 +212,20 @@ aster_status aster_connection_open(struct aster_connection *connection, const ch
 
 void aster_connection_fini(struct aster_connection *connection)
 {
-    for (int i = 0; i < ASTER_STATEMENT_COUNT; i++) {
+    for (int i = 0; i < ASTER_STATEMENTS_MAX; i++) {
         sqlite3_finalize(connection->statements[i]);
     }
     sqlite3_close_v2(connection->db);
     *connection = (struct aster_connection){0};
 }
 
-aster_status aster_connection_statement(struct aster_connection *connection, enum aster_statement which,
-                                        sqlite3_stmt **statement, struct aster_error *error)
+aster_status aster_connection_statement(struct aster_connection *connection, int which, sqlite3_stmt **statement,
+                                        struct aster_error *error)
 {
     sqlite3_stmt **slot = &connection->statements[which];
     if (*slot == NULL) {
         int code =
-            sqlite3_prepare_v3(connection->db, aster_statement_texts[which], -1, SQLITE_PREPARE_PERSISTENT, slot, NULL);
+            sqlite3_prepare_v3(connection->db, connection->texts[which], -1, SQLITE_PREPARE_PERSISTENT, slot, NULL);
         if (code != SQLITE_OK) {
             return aster_connection_fault(connection, code, error);
         }
@@ -200,8 +235,7 @@ aster_status aster_connection_statement(struct aster_connection *connection, enu
     return ASTER_OK;
 }
 
-aster_status aster_connection_run(struct aster_connection *connection, enum aster_statement which,
-                                  struct aster_error *error)
+aster_status aster_connection_run(struct aster_connection *connection, int which, struct aster_error *error)
 {
     sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, which, &statement, error);

@@ -7,7 +7,7 @@
 aster_status (*aster_filesystem_probe)(const char *path, uint64_t *magic,
                                        struct aster_error *error) = aster_file_system_magic;
 
-aster_status aster_filesystem_check(const char *path, struct aster_error *error)
+aster_status aster_filesystem_check(const char *path, const char *advice, struct aster_error *error)
 {
     uint64_t magic;
     aster_status status = aster_filesystem_probe(path, &magic, error);
@@ -20,6 +20,6 @@ aster_status aster_filesystem_check(const char *path, struct aster_error *error)
     }
     return aster_error_set(error, ASTER_ERR_INVALID,
                            "%s is on %s: SQLite's WAL does not work across machines and leases would not exclude each "
-                           "other; use a local disk (or set allow_network_filesystem if only this machine uses it)",
-                           path, name);
+                           "other; %s",
+                           path, name, advice);
 }

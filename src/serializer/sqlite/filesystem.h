@@ -6,8 +6,8 @@
 
 #include "aster/status.h"
 
-/* Errors: ASTER_ERR_INVALID (a network file system, by name), ASTER_ERR_IO. */
-aster_status aster_filesystem_check(const char *path, struct aster_error *error);
+/* `advice` ends the message. Errors: ASTER_ERR_INVALID (a network file system, by name), ASTER_ERR_IO. */
+aster_status aster_filesystem_check(const char *path, const char *advice, struct aster_error *error);
 
 /* Where the check gets statfs' f_type from; tests put another function here. */
 extern aster_status (*aster_filesystem_probe)(const char *path, uint64_t *magic, struct aster_error *error);

@@ -45,8 +45,7 @@ static aster_status open_connection(struct aster_store *store, struct aster_erro
     if (connection->db != NULL) {
         return ASTER_OK;
     }
-    aster_status status =
-        aster_connection_open(connection, store->path, store->options.busy_timeout_ms, &store->needs_rescue, error);
+    aster_status status = aster_store_connect(store, connection, error);
     if (status != ASTER_OK) {
         return status;
     }

@@ -1,6 +1,4 @@
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "aster/sqlite.h"
 #include "base/error.h"
@@ -8,8 +6,9 @@
 #include "platform/files.h"
 #include "platform/fork.h"
 #include "serializer/sqlite/boot.h"
-#include "serializer/sqlite/filesystem.h"
+#include "serializer/sqlite/file.h"
 #include "serializer/sqlite/inherited.h"
+#include "serializer/sqlite/statements.h"
 #include "serializer/sqlite/store.h"
 #include "serializer/sqlite/worker.h"
 
@@ -110,48 +109,14 @@ static aster_status read_options(const struct aster_sqlite_options *given, struc
     return status;
 }
 
-/* A path that SQLite takes for the name of a file, whatever it looks like. */
-static aster_status copy_path(const char *path, char **copy, struct aster_error *error)
-{
-    if (path == NULL || path[0] == '\0') {
-        return aster_error_set(error, ASTER_ERR_INVALID, "the path of the store is empty: name a file");
-    }
-    if (strcmp(path, ":memory:") == 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID,
-                               "\":memory:\" is no file: use aster_memory_open() for leases within one process");
-    }
-    size_t size = strlen(path) + sizeof "./";
-    char *made = malloc(size);
-    if (made == NULL) {
-        return aster_error_set(error, ASTER_ERR_NOMEM, "out of memory for a path");
-    }
-    snprintf(made, size, "%s%s", path[0] == '/' ? "" : "./", path);
-    *copy = made;
-    return ASTER_OK;
-}
-
 static aster_status prepare_file(const struct aster_store *store, struct aster_error *error)
 {
-    /* Closing a descriptor of a database drops all locks that this process has on it: nobody else of this process may
-     * open the file between its creation and the close. */
-    static pthread_mutex_t creating = PTHREAD_MUTEX_INITIALIZER;
-    bool created = false;
-    aster_status status = ASTER_OK;
-    if (store->options.create) {
-        pthread_mutex_lock(&creating);
-        status = aster_file_create_private(store->path, &created, error);
-        pthread_mutex_unlock(&creating);
-    }
-    if (status == ASTER_OK) {
-        status = aster_file_check_regular(store->path, error);
-    }
-    if (status == ASTER_OK && !store->options.allow_network_filesystem) {
-        status = aster_filesystem_check(store->path, error);
-    }
-    if (status != ASTER_OK && created) {
-        unlink(store->path);
-    }
-    return status;
+    const struct aster_database_file file = {
+        .path = store->path,
+        .create = store->options.create,
+        .allow_network_filesystem = store->options.allow_network_filesystem,
+        .network_advice = "use a local disk (or set allow_network_filesystem if only this machine uses it)"};
+    return aster_database_file_prepare(&file, error);
 }
 
 static aster_status note_opened(struct aster_store *store, struct aster_error *error)
@@ -173,7 +138,7 @@ static aster_status open_store(struct aster_store *store, const char *path, cons
     if (store->fork_generation == 0) {
         return ASTER_ERR_IO;
     }
-    status = copy_path(path, &store->path, error);
+    status = aster_database_path(path, "store", &store->path, error);
     if (status == ASTER_OK) {
         status = aster_boot_read(store->clock, &store->boot, error);
     }
@@ -187,6 +152,31 @@ static aster_status open_store(struct aster_store *store, const char *path, cons
         status = aster_worker_create(store, &store->worker, error);
     }
     return status;
+}
+
+static aster_status refuse_journal(struct aster_connection *connection, struct aster_error *error)
+{
+    int64_t application = 0;
+    aster_status status = aster_connection_ask(connection, "PRAGMA application_id", &application, error);
+    if (status == ASTER_OK && application == ASTER_JOURNAL_APPLICATION_ID) {
+        char path[ASTER_PRINTABLE_MAX];
+        status = aster_error_set(error, ASTER_ERR_INVALID,
+                                 "%s is the journal of a grantor and no store: serve it with asterd and name "
+                                 "aster://HOST:PORT, or name another file",
+                                 aster_printable(aster_text(connection->path), path));
+    }
+    return status;
+}
+
+aster_status aster_store_connect(struct aster_store *store, struct aster_connection *connection,
+                                 struct aster_error *error)
+{
+    const struct aster_connection_setup setup = {.path = store->path,
+                                                 .busy_timeout_ms = store->options.busy_timeout_ms,
+                                                 .needs_rescue = &store->needs_rescue,
+                                                 .texts = aster_store_statement_texts,
+                                                 .accept = refuse_journal};
+    return aster_connection_open(connection, &setup, error);
 }
 
 aster_status aster_sqlite_open(const char *path, const struct aster_sqlite_options *options,

@@ -6,8 +6,7 @@ static aster_status begin(struct aster_store *store, struct aster_error *error)
 {
     struct aster_connection *connection = &store->read_connection;
     if (connection->db == NULL) {
-        aster_status status =
-            aster_connection_open(connection, store->path, store->options.busy_timeout_ms, NULL, error);
+        aster_status status = aster_store_connect(store, connection, error);
         if (status != ASTER_OK) {
             return status;
         }

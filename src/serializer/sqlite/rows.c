@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "engine/codec.h"
+#include "serializer/sqlite/statements.h"
 
 /* Columns of ROW_COLUMNS in statements.c; parameters are one higher. */
 enum column {
@@ -257,7 +258,7 @@ aster_status aster_row_store(struct aster_connection *connection, struct aster_b
                              const struct aster_stored_row *stored, const struct aster_boot *boot, bool update,
                              struct aster_error *error)
 {
-    enum aster_statement which = update ? ASTER_STATEMENT_ROW_UPDATE : ASTER_STATEMENT_ROW_INSERT;
+    int which = update ? ASTER_STATEMENT_ROW_UPDATE : ASTER_STATEMENT_ROW_INSERT;
     sqlite3_stmt *statement = NULL;
     aster_status status = aster_connection_statement(connection, which, &statement, error);
     if (status != ASTER_OK) {

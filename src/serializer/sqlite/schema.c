@@ -7,6 +7,7 @@
 #include "aster/sqlite.h"
 #include "base/error.h"
 #include "serializer/sqlite/rows.h"
+#include "serializer/sqlite/statements.h"
 
 const char *aster_sqlite_schema(void)
 {

@@ -5,11 +5,8 @@
     "request_id, request_caller, request_kind, request_takeover, request_epoch, checksum, granted_at_ns, boot_id, "    \
     "since_unix_ms"
 
-const char *const aster_statement_texts[ASTER_STATEMENT_COUNT] = {
-    [ASTER_STATEMENT_BEGIN_READ] = "BEGIN",
-    [ASTER_STATEMENT_BEGIN_WRITE] = "BEGIN IMMEDIATE",
-    [ASTER_STATEMENT_COMMIT] = "COMMIT",
-    [ASTER_STATEMENT_ROLLBACK] = "ROLLBACK",
+const char *const aster_store_statement_texts[ASTER_STATEMENT_COUNT] = {
+    ASTER_SHARED_STATEMENT_TEXTS,
     [ASTER_STATEMENT_ROW_LOAD] = "SELECT " ROW_COLUMNS " FROM aster_lease WHERE resource = ?1",
     [ASTER_STATEMENT_ROW_LIST] = "SELECT " ROW_COLUMNS " FROM aster_lease WHERE resource >= ?1 ORDER BY resource",
     [ASTER_STATEMENT_ROW_INSERT] = "INSERT INTO aster_lease (" ROW_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "

@@ -38,6 +38,10 @@ struct aster_store {
     struct aster_arena read_arena;
 };
 
+/* Open another connection to the store's file; needs_rescue is only touched by those that write. */
+aster_status aster_store_connect(struct aster_store *store, struct aster_connection *connection,
+                                 struct aster_error *error);
+
 /* Slots of the vtable; see aster/sys/serializer.h. */
 aster_status aster_store_mutate(void *self, const struct aster_fence *fence, struct aster_bytes writer,
                                 aster_mutation mutation, void *user, struct aster_verdict *verdict,

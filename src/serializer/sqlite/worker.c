@@ -364,8 +364,7 @@ static void *work(void *user)
 static aster_status open_store(struct aster_worker *worker, struct aster_error *error)
 {
     struct aster_store *store = worker->store;
-    aster_status status = aster_connection_open(&worker->connection, store->path, store->options.busy_timeout_ms,
-                                                &store->needs_rescue, error);
+    aster_status status = aster_store_connect(store, &worker->connection, error);
     if (status == ASTER_OK) {
         status = aster_schema_prepare(&worker->connection, error);
     }
