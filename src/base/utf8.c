@@ -1,6 +1,8 @@
 #include "base/utf8.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Length of the sequence that a lead byte starts, and the smallest code point it may encode; 0 = not a lead byte. */
 static size_t sequence_length(unsigned char lead, uint32_t *smallest)
@@ -41,11 +43,28 @@ static size_t multibyte_valid(const unsigned char *data, size_t left)
     return length;
 }
 
+/* Names are mostly printable ASCII: eight of its bytes at once, or none. A borrow out of a byte comes from one that is
+ * refused itself. */
+static bool is_plain_word(const unsigned char *data)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    const uint64_t tops = ones * 0x80;
+    uint64_t word;
+    memcpy(&word, data, sizeof word);
+    uint64_t below_space = word - ones * 0x20;
+    uint64_t is_delete = (word ^ ones * 0x7f) - ones;
+    return ((word | below_space | is_delete) & tops) == 0;
+}
+
 size_t aster_name_bytes_valid(struct aster_bytes name)
 {
     const unsigned char *data = name.data;
     size_t at = 0;
     while (at < name.size) {
+        if (name.size - at >= sizeof(uint64_t) && is_plain_word(data + at)) {
+            at += sizeof(uint64_t);
+            continue;
+        }
         if (data[at] < 0x80) {
             if (data[at] < 0x20 || data[at] == 0x7f) {
                 return at;

@@ -1,4 +1,6 @@
-/* Several renewals that came in one message and are answered in one. Loop's thread. */
+/* Several renewals that came in one message and are answered in one. Unlike a flight, none of them waits, is parked,
+ * cancelled or undone: so they share one piece of memory, one deadline and, where the serializer answers on a thread of
+ * its own, one wake-up. Loop's thread, except for the answers. */
 #ifndef GRANTOR_BATCH_H
 #define GRANTOR_BATCH_H
 
@@ -6,14 +8,13 @@
 
 struct grantor_batch;
 
-/* Start all of them; answers by itself, also when it fails. */
+/* Put all of them into this round's list; answers by itself, also when it fails. */
 void grantor_batch_start(struct grantor_session *session, const struct aster_call *call);
 
-/* The result of one; the last one sends the reply, unless the link is gone. */
-void grantor_batch_answer(struct grantor_batch *batch, size_t slot, aster_status status,
-                          const struct aster_decision *decision, const char *message);
+/* The link of the session is gone: its batches are decided, and nobody is told. */
+void grantor_batches_abandon(struct grantor_session *session);
 
-/* Its link is gone. */
-void grantor_batch_abandon(struct grantor_batch *batch);
+/* The end of a round: submit what it brought. */
+void grantor_batches_submit(struct grantor_state *state);
 
 #endif

@@ -12,7 +12,6 @@
 #include "grantor/repeats.h"
 #include "grantor/session.h"
 
-#define DEADLINE_DEFAULT_MS 30000
 #define SUBMIT_MAX 1024
 
 static int64_t clock_ns(const struct grantor_state *state)
@@ -124,7 +123,7 @@ struct grantor_flight *grantor_flight_start(struct grantor_state *state, struct 
     if (flight == NULL) {
         return NULL;
     }
-    int64_t bound_ms = deadline_ms > 0 ? deadline_ms : (int64_t)wait_ms + DEADLINE_DEFAULT_MS;
+    int64_t bound_ms = deadline_ms > 0 ? deadline_ms : (int64_t)wait_ms + GRANTOR_DEADLINE_DEFAULT_MS;
     int64_t now_ns = clock_ns(state);
     flight->request.deadline_ns = aster_add_saturated(now_ns, aster_ms_to_ns(bound_ms));
     if (wait_ms > 0 && state->parking == NULL) {
@@ -190,9 +189,6 @@ void grantor_flight_abandon(struct grantor_flight *flight)
 {
     grantor_session_remove(flight->session, flight);
     flight->session = NULL;
-    if (flight->batch != NULL) {
-        grantor_batch_abandon(flight->batch);
-    }
     if (flight->request.operation.kind == ASTER_OP_ACQUIRE) {
         grantor_flight_cancel(flight);
     }
@@ -223,13 +219,10 @@ void grantor_flight_answer(struct grantor_flight *flight, aster_status status, c
     if (state->parking != NULL && granted && frees(decision)) {
         grantor_parking_wake(state->parking, flight->request.operation.resource);
     }
-    if (flight->batch != NULL) {
-        grantor_batch_answer(flight->batch, flight->slot, status, decision, message);
-    }
     if (flight->session != NULL) {
         struct grantor_session *session = flight->session;
         grantor_session_remove(session, flight);
-        if (flight->batch == NULL && !grantor_session_decided(session, flight->id, status, decision, message)) {
+        if (!grantor_session_decided(session, flight->id, status, decision, message)) {
             undo(flight, decision);
         }
     } else if (!flight->own) {
@@ -272,7 +265,8 @@ static void submit(struct grantor_state *state, struct grantor_flight **list, st
 
 void grantor_flights_submit(struct grantor_state *state)
 {
-    while (state->renewals != NULL || state->others != NULL) {
+    while (state->batches != NULL || state->renewals != NULL || state->others != NULL) {
+        grantor_batches_submit(state);
         submit(state, &state->renewals, &state->renewals_end);
         submit(state, &state->others, &state->others_end);
     }

@@ -5,7 +5,6 @@
 
 #include "grantor/state.h"
 
-struct grantor_batch;
 struct grantor_queue;
 
 struct grantor_flight {
@@ -14,7 +13,6 @@ struct grantor_flight {
     struct grantor_state *state;
     struct grantor_session *session; /* NULL once its link is gone, and for the server's own */
     struct grantor_peer *peer;       /* whose it is, for the counts, also when that is gone; NULL = the server's own */
-    struct grantor_batch *batch;     /* of several renewals in one message; NULL = alone */
     struct grantor_flight *previous; /* in the session's list */
     struct grantor_flight *next;
     struct grantor_flight *pending;       /* next in the round's list */
@@ -30,7 +28,6 @@ struct grantor_flight {
     struct grantor_flight *call_next;
     int64_t give_up_ns; /* on the loop's clock: until then it may be parked; 0 = it does not wait */
     uint64_t id;
-    size_t slot; /* in the batch */
     size_t size; /* of this structure with its bytes */
     bool submitted;
     bool cancelled;

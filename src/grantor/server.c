@@ -138,6 +138,7 @@ static void take_limits(struct grantor_state *state, const struct grantor_settin
 
 static aster_status prepare(struct grantor_state *state, struct aster_error *error)
 {
+    state->batches_end = &state->batches;
     state->renewals_end = &state->renewals;
     state->others_end = &state->others;
     state->round.end = end_round;

@@ -56,6 +56,7 @@ void grantor_session_close(struct grantor_session *session)
     while (session->flights != NULL) {
         grantor_flight_abandon(session->flights);
     }
+    grantor_batches_abandon(session);
     grantor_outbox_forget(session);
     grantor_session_forget_reads(session);
     grantor_peers_leave(state->peers, session->peer);
@@ -234,7 +235,7 @@ static void cancel(struct grantor_session *session, uint64_t id)
         return;
     }
     struct grantor_flight *flight = grantor_calls_find(session->state->calls, session, id);
-    if (flight != NULL && flight->batch == NULL) { /* a renewal in a batch is decided as it arrives */
+    if (flight != NULL) { /* renewals of a batch are not listed: they are decided as they arrive */
         grantor_flight_cancel(flight);
     }
 }

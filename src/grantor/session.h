@@ -26,6 +26,7 @@ struct grantor_session {
     struct grantor_session *previous;
     struct grantor_session *next;
     struct grantor_flight *flights;
+    struct grantor_batch *batches;
     size_t reads; /* jobs at the reader */
     struct grantor_watcher *watchers;
     size_t watcher_count;
