@@ -1,15 +1,18 @@
 /* The program asterd: the configuration, the signals and the exit status. */
 #include <getopt.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <time.h>
 
 #include "aster/version.h"
 #include "base/error.h"
 #include "grantor/log.h"
 #include "grantor/server.h"
+#include "platform/service.h"
 
 #define CONFIG_DEFAULT "/etc/aster/asterd.conf"
 
@@ -115,6 +118,10 @@ static void reload(struct grantor_server *server, const struct arguments *argume
 {
     struct aster_error error = ASTER_ERROR_INIT;
     struct grantor_settings *settings = NULL;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    aster_service_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+                         (int64_t)now.tv_sec * 1000000 + (int64_t)now.tv_nsec / 1000);
     aster_status status = read_settings(arguments, &settings, &error);
     if (status == ASTER_OK) {
         enum grantor_log_format format = settings->log_format;
@@ -128,6 +135,8 @@ static void reload(struct grantor_server *server, const struct arguments *argume
     if (status != ASTER_OK) {
         fail("not-reloaded", &error);
     }
+    aster_service_notify("READY=1\nSTATUS=%s",
+                         status == ASTER_OK ? "Serving" : "Serving; the configuration was not reloaded");
 }
 
 static void say_ready(const struct grantor_settings *settings)
@@ -140,6 +149,7 @@ static void say_ready(const struct grantor_settings *settings)
         grantor_line_text(&line, "note", "nothing survives this process, epochs included");
     }
     grantor_line_end(&line);
+    aster_service_notify("READY=1\nSTATUS=Serving");
 }
 
 int main(int argc, char **argv)
@@ -176,6 +186,7 @@ int main(int argc, char **argv)
     while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP) {
         reload(server, &arguments);
     }
+    aster_service_notify("STOPPING=1\nSTATUS=Draining");
     grantor_server_stop(server);
     return EX_OK;
 }

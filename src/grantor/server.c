@@ -11,6 +11,7 @@
 #include "grantor/outbox.h"
 #include "grantor/parking.h"
 #include "grantor/peers.h"
+#include "grantor/pulse.h"
 #include "grantor/repeats.h"
 #include "grantor/session.h"
 #include "grantor/store.h"
@@ -26,6 +27,7 @@ struct grantor_server {
     struct aster_transport *quic;
     struct aster_transport *tcp;
     struct grantor_http *http;
+    struct grantor_pulse *pulse;
     int64_t drain_rounds;   /* of PAUSE_NS, for what is in flight */
     int64_t refused_second; /* the loop's: refusals are logged only so often */
     unsigned refused_count;
@@ -276,6 +278,7 @@ static void destroy(struct grantor_server *server, bool keep_settings)
 {
     struct grantor_state *state = &server->state;
     grantor_http_close(server->http);
+    grantor_pulse_stop(server->pulse);
     aster_transport_destroy(server->quic);
     aster_transport_destroy(server->tcp);
     if (state->loop != NULL) {
@@ -323,6 +326,9 @@ aster_status grantor_server_start(struct grantor_settings *settings, struct gran
     if (status == ASTER_OK && settings->http != NULL) {
         const struct grantor_http_source source = {&made->state.counters, made->state.serializer, measure, made};
         status = grantor_http_open(settings->http, &source, &made->http, error);
+    }
+    if (status == ASTER_OK) {
+        status = grantor_pulse_start(&made->state, &made->pulse, error);
     }
     if (status != ASTER_OK) {
         destroy(made, true);
