@@ -10,6 +10,7 @@
 #include "aster/memory.h"
 #include "aster/operation.h"
 #include "aster/plan.h"
+#include "aster/publish.h"
 #include "aster/serializer.h"
 #include "aster/status.h"
 #include "aster/transition.h"

@@ -14,6 +14,7 @@ declare -A allowed=(
     [serializer]="base engine platform"
     [lease]="base engine platform serializer"
     [json]=""
+    [publish]="base engine platform serializer"
     [cli]="base engine platform serializer lease quic json"
     [journal]="base engine platform serializer"
     [journal/entry]="base engine"
