@@ -5,6 +5,7 @@
 
 #include "aster/bytes.h"
 #include "aster/fence.h"
+#include "aster/http.h"
 #include "aster/lease.h"
 #include "aster/limits.h"
 #include "aster/memory.h"

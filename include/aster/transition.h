@@ -61,6 +61,12 @@ ASTER_API struct aster_snapshot aster_row_snapshot(struct aster_bytes resource, 
 ASTER_API struct aster_verdict aster_fence_verdict(const struct aster_row *row, struct aster_bytes resource,
                                                    const struct aster_fence *fence, struct aster_bytes writer);
 
+/* The rule of a resource that is told of grants by its writers only, and keeps the fence of the last accepted write as
+ * its high-water mark (epoch 0 = none yet): may `fence` follow `last`? Another resource, writer not the holder, carried
+ * < last, or the last epoch under another holder are refused; a newer epoch is news. Compare and store in one step. */
+ASTER_API struct aster_verdict aster_fence_follow(const struct aster_fence *last, const struct aster_fence *fence,
+                                                  struct aster_bytes writer);
+
 ASTER_END_DECLS
 
 #endif

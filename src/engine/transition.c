@@ -327,3 +327,17 @@ struct aster_verdict aster_fence_verdict(const struct aster_row *row, struct ast
     }
     return verdict;
 }
+
+struct aster_verdict aster_fence_follow(const struct aster_fence *last, const struct aster_fence *fence,
+                                        struct aster_bytes writer)
+{
+    struct aster_verdict verdict = {ASTER_REASON_NONE, fence->epoch, last->epoch};
+    if (last->epoch > 0 && !aster_bytes_equal(last->resource, fence->resource)) {
+        verdict.reason = ASTER_REASON_WRONG_RESOURCE;
+    } else if (!aster_bytes_equal(writer, fence->holder)) {
+        verdict.reason = ASTER_REASON_NOT_HOLDER;
+    } else if (fence->epoch <= last->epoch) {
+        verdict.reason = aster_fence_rule(last->epoch, true, last->holder, fence, writer);
+    }
+    return verdict;
+}

@@ -1,4 +1,4 @@
-#include "publish/last_fence.h"
+#include "resource/last_fence.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "engine/fence_rule.h"
 #include "platform/private_file.h"
 
 #define FILE_MODE 0644 /* no secret: whoever may read the file may see who published it */
@@ -45,18 +44,4 @@ aster_status aster_last_fence_store(const char *path, const struct aster_fence *
     }
     strcat(text, "\n");
     return aster_private_file_write(path, aster_text(text), FILE_MODE, true, error);
-}
-
-struct aster_verdict aster_last_fence_verdict(const struct aster_fence *last, const struct aster_fence *fence,
-                                              struct aster_bytes writer)
-{
-    struct aster_verdict verdict = {ASTER_REASON_NONE, fence->epoch, last->epoch};
-    if (last->epoch > 0 && !aster_bytes_equal(last->resource, fence->resource)) {
-        verdict.reason = ASTER_REASON_WRONG_RESOURCE;
-    } else if (!aster_bytes_equal(writer, fence->holder)) {
-        verdict.reason = ASTER_REASON_NOT_HOLDER;
-    } else if (fence->epoch <= last->epoch) {
-        verdict.reason = aster_fence_rule(last->epoch, true, last->holder, fence, writer);
-    }
-    return verdict;
 }

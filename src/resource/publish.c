@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "platform/file_lock.h"
 #include "platform/staged_file.h"
-#include "publish/last_fence.h"
+#include "resource/last_fence.h"
 
 #define LOCK_TIMEOUT_MS 10000
 
@@ -64,7 +64,7 @@ static aster_status place_after_look(struct publishing *publishing, struct aster
 static aster_status check_and_place(struct publishing *publishing, struct aster_serializer *serializer,
                                     struct aster_publication *made, struct aster_error *error)
 {
-    made->verdict = aster_last_fence_verdict(&publishing->last.fence, publishing->fence, publishing->writer);
+    made->verdict = aster_fence_follow(&publishing->last.fence, publishing->fence, publishing->writer);
     if (made->verdict.reason != ASTER_REASON_NONE) {
         return ASTER_OK;
     }

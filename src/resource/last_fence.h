@@ -1,6 +1,6 @@
 /* The fence of the last publication, kept beside the published file. */
-#ifndef PUBLISH_LAST_FENCE_H
-#define PUBLISH_LAST_FENCE_H
+#ifndef RESOURCE_LAST_FENCE_H
+#define RESOURCE_LAST_FENCE_H
 
 #include <stdbool.h>
 
@@ -16,9 +16,5 @@ aster_status aster_last_fence_load(const char *path, struct aster_last_fence *la
 
 /* Errors: ASTER_ERR_IO: the former one is still there. */
 aster_status aster_last_fence_store(const char *path, const struct aster_fence *fence, struct aster_error *error);
-
-/* May `fence` follow it? The fence rule, except that a newer epoch is the news that it waits for. */
-struct aster_verdict aster_last_fence_verdict(const struct aster_fence *last, const struct aster_fence *fence,
-                                              struct aster_bytes writer);
 
 #endif
