@@ -77,6 +77,13 @@ ASTER_API aster_status aster_grantor_open(const struct aster_grantor_options *op
  * empty for a serializer of another kind. Thread-safe. */
 ASTER_API struct aster_bytes aster_grantor_identity(struct aster_serializer *serializer);
 
+/* The identity that a certificate (PEM) stands for: its Ed25519 key, or with `spiffe` its SPIFFE id. For a service
+ * behind something that ends TLS: that must have proved that the peer has the key, and for `spiffe` have verified the
+ * chain; this function only reads. Errors: ASTER_ERR_INVALID, ASTER_ERR_NOMEM. Thread-safe. */
+ASTER_API aster_status aster_grantor_certificate_identity(struct aster_bytes pem, bool spiffe,
+                                                          char identity[ASTER_IDENTITY_MAX + 1],
+                                                          struct aster_error *error);
+
 ASTER_END_DECLS
 
 #endif
