@@ -96,6 +96,11 @@ local function fenced(keys, args, keys_min, args_min, write)
         return refuse('INVALID', 'the writer is ' .. #(args[3] or '') .. ' bytes or has control characters: 1 to '
             .. HOLDER_MAX .. ' bytes without them are allowed')
     end
+    for i = 2, #keys do
+        if keys[i] == keys[1] then
+            return refuse('INVALID', 'the fence row is no data: only aster_push changes it')
+        end
+    end
     if #keys < keys_min or #args < args_min then
         return refuse('INVALID', 'it needs ' .. keys_min .. ' keys and ' .. args_min .. ' arguments at least, and got '
             .. #keys .. ' and ' .. #args)
@@ -192,7 +197,12 @@ local function hdel(keys, args)
     return in_pieces('HDEL', keys[2], from(args, 4))
 end
 
-local function call(_, args)
+local function call(keys, args)
+    for i = 5, #args do
+        if args[i] == keys[1] then
+            return refuse('INVALID', 'the fence row is no data: only aster_push changes it')
+        end
+    end
     return redis.call(args[4], unpack(from(args, 5)))
 end
 

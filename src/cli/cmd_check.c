@@ -1,8 +1,10 @@
-/* `aster check`: is this fence current? */
+/* `aster check`: is this fence current? `aster check store`: does this store refuse stale writers? */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/answer.h"
 #include "cli/carried.h"
+#include "cli/check_store.h"
 #include "cli/output.h"
 #include "cli/store.h"
 
@@ -56,14 +58,13 @@ static int report(const struct aster_cli *cli, const struct aster_snapshot *snap
     return aster_cli_denied(cli, &decision, holder, ASTER_EXIT_REFUSED);
 }
 
-static int run(const struct aster_cli *cli, const void *user, int argc, char **argv)
+static int check_fence(const struct aster_cli *cli, const struct arguments *arguments, const char *resource)
 {
-    const struct arguments *arguments = user;
     struct aster_carried carried;
     struct aster_serializer *serializer = NULL;
     struct aster_reply reply = ASTER_REPLY_INIT;
     struct aster_error error = ASTER_ERROR_INIT;
-    int code = aster_carried_resolve(cli, argc > 0 ? argv[0] : NULL, &arguments->carried, &carried);
+    int code = aster_carried_resolve(cli, resource, &arguments->carried, &carried);
     if (code == ASTER_EXIT_OK) {
         code = aster_store_open(cli, ASTER_STORE_MUST_EXIST, NULL, &serializer);
     }
@@ -81,13 +82,26 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     return code;
 }
 
+static int run(const struct aster_cli *cli, const void *user, int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[0], "store") == 0) {
+        return aster_check_store(cli, argv[1]);
+    }
+    if (argc == 2) {
+        return aster_cli_usage(cli, "either a RESOURCE, or the word store and a STORE");
+    }
+    return check_fence(cli, user, argc > 0 ? argv[0] : NULL);
+}
+
 const struct aster_command aster_command_check = {
     .name = "check",
-    .summary = "Tell whether a fence is still the current one",
-    .operands = "[RESOURCE]",
-    .operands_max = 1,
+    .summary = "Tell whether a fence is still the current one, or whether a store refuses stale writers",
+    .operands = "[RESOURCE] | store STORE",
+    .operands_max = 2,
     .details = "Exit status 0: it was, a moment ago; 77: it is not. It can save useless work, but protects nothing:\n"
-               "the check that protects is the one inside the write (`aster put`, or a guarded table).",
+               "the check that protects is the one inside the write (`aster put`, or a guarded table).\n"
+               "With `store STORE`: a stale writer of our own against that store, on a resource that is forgotten\n"
+               "afterwards; exit status 1 when the store let through what it must refuse.",
     .example = "aster run nightly-report -- sh -c 'aster check && make report'",
     .options = options,
     .defaults = &defaults,

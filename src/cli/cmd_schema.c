@@ -3,9 +3,9 @@
 
 #include "cli/schema/schema.h"
 
-static const struct aster_schema_kind *const kinds[] = {&aster_schema_sqlite};
+static const struct aster_schema_kind *const kinds[] = {&aster_schema_sqlite, &aster_schema_redis};
 
-static const struct aster_schema_arguments defaults = {NULL, NULL, NULL};
+static const struct aster_schema_arguments defaults = {NULL, NULL, NULL, NULL};
 
 static const struct aster_option options[] = {
     {"protect", 'p', ASTER_OPTION_TEXT, "TABLE", "the triggers that let only the current fence write TABLE",
@@ -15,6 +15,8 @@ static const struct aster_option options[] = {
     {"row-column", 'k', ASTER_OPTION_TEXT, "COLUMN",
      "every row has its own resource: NAME followed by the row's COLUMN",
      offsetof(struct aster_schema_arguments, row_column), NULL},
+    {"to", 't', ASTER_OPTION_TEXT, "URL", "which Redis: redis://[USER@]HOST[:PORT] or redis-socket:PATH",
+     offsetof(struct aster_schema_arguments, to), NULL},
     ASTER_OPTION_END,
 };
 
@@ -34,7 +36,7 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     const struct aster_schema_arguments *arguments = user;
     const struct aster_schema_kind *kind = find(argv[1]);
     if (kind == NULL) {
-        return aster_cli_usage(cli, "this build has a schema for sqlite only");
+        return aster_cli_usage(cli, "there are schemas for sqlite and redis");
     }
     if ((arguments->table == NULL) != (arguments->resource == NULL)) {
         return aster_cli_usage(cli, "--protect TABLE and --resource NAME belong together");
@@ -57,7 +59,7 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
 const struct aster_command aster_command_schema = {
     .name = "schema",
     .summary = "Print, apply or verify the SQL of a store and of protected tables",
-    .operands = "print|apply|verify sqlite",
+    .operands = "print|apply|verify sqlite|redis",
     .operands_min = 2,
     .operands_max = 2,
     .words = "print apply verify",

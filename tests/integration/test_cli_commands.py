@@ -222,9 +222,20 @@ def test_wrong_command_lines_exit_64_with_one_line(world):
     assert not os.path.exists(world.database)
 
 
+def test_check_store_plays_a_stale_writer_and_leaves_nothing_behind(world):
+    world.aster("acquire", "r", "--holder", "w1")
+    said = world.aster("check", "store", world.environment["ASTER_STORE"])
+    assert "the late write of the replaced holder is refused" in said.out and "WRONG" not in said.out, said.out
+    steps = json.loads(world.aster("check", "store", world.environment["ASTER_STORE"], "--json").out)
+    assert steps["right"] and len(steps["steps"]) >= 10 and all(step["right"] for step in steps["steps"]), steps
+    assert [row["resource"] for row in json.loads(world.aster("list", "--json").out)] == ["r"]
+    world.aster("check", "store", "sqlite:" + world.path("nowhere.db"), code=74)
+    world.aster("check", "r", "s", code=64)
+
+
 def test_a_wrong_command_line_says_what_is_wrong_with_it(world):
     for command, wanted in ((["rum"], "did you mean run?"), (["help", "inpsect"], "did you mean inspect?"),
-                            (["run"], "RESOURCE is missing"), (["schema", "print"], "sqlite is missing"),
+                            (["run"], "RESOURCE is missing"), (["schema", "print"], "sqlite|redis is missing"),
                             (["run", "r"], "there is no command"), (["version", "x"], "too many arguments: aster version;"),
                             (["--store", "x"], "options come after the command"),
                             (["run", "r", "--tll", "3s", "--", "true"], "no option --tll; did you mean --ttl?"),
