@@ -186,25 +186,6 @@ static void a_client_that_leaves_while_the_store_is_busy_blocks_nobody(void **st
     }
 }
 
-/* One HTTP/1.0 request; what came back. */
-static void fetch(uint16_t port, const char *path, char *text, size_t size)
-{
-    char request[128];
-    size_t used = 0;
-    ssize_t got = 0;
-    struct aster_address address = loopback_address(port);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(fd >= 0);
-    assert_int_equal(connect(fd, &address.any, address.size), 0);
-    snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", path);
-    assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
-    while (used + 1 < size && (got = read(fd, text + used, size - 1 - used)) > 0) {
-        used += (size_t)got;
-    }
-    text[used] = '\0';
-    close(fd);
-}
-
 static void metrics_and_health_are_served_on_the_loopback(void **state)
 {
     (void)state;
@@ -212,19 +193,18 @@ static void metrics_and_health_are_served_on_the_loopback(void **state)
     assert_int_equal(grantor_process_end(&world.server, SIGTERM), 0);
     grantor_world_configure(&world, "", "http = \"127.0.0.1:0\"\n");
     grantor_world_start(&world);
-    uint16_t port = grantor_process_http_port(&world.server);
     grantor_world_take(&world.a, "catalog", TTL_MS);
     grantor_client_decision(&world.b, grantor_client_acquire(&world.b, "catalog", TTL_MS, 0));
-    fetch(port, "/metrics", text, sizeof text);
+    grantor_process_fetch(&world.server, "/metrics", text, sizeof text);
     assert_non_null(strstr(text, "200 OK"));
     assert_non_null(strstr(text, "\naster_decisions_total{verb=\"acquire\",outcome=\"granted\"} 1\n"));
     assert_non_null(strstr(text, "\naster_decisions_total{verb=\"acquire\",outcome=\"denied\"} 1\n"));
     assert_non_null(strstr(text, "\naster_connections 3\n"));
-    fetch(port, "/livez", text, sizeof text);
+    grantor_process_fetch(&world.server, "/livez", text, sizeof text);
     assert_non_null(strstr(text, "alive"));
-    fetch(port, "/readyz", text, sizeof text);
+    grantor_process_fetch(&world.server, "/readyz", text, sizeof text);
     assert_non_null(strstr(text, "ready"));
-    fetch(port, "/other", text, sizeof text);
+    grantor_process_fetch(&world.server, "/other", text, sizeof text);
     assert_non_null(strstr(text, "404"));
 }
 

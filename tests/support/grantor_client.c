@@ -181,18 +181,23 @@ bool grantor_client_link(struct grantor_client *client, uint16_t port, bool tcp)
     return open;
 }
 
-void grantor_client_connect(struct grantor_client *client, uint16_t port, bool tcp)
+void grantor_client_greet(struct grantor_client *client)
 {
     struct aster_call hello = {.kind = ASTER_CALL_HELLO};
     hello.hello.version = ASTER_WIRE_VERSION;
     hello.hello.agent = aster_text("test");
-    if (!grantor_client_link(client, port, tcp)) {
-        fail_msg("not connected: %s", aster_link_end_name(client->end));
-    }
     grantor_client_send(client, &hello);
     const struct aster_answer *answer = grantor_client_await(client, 0);
     assert_int_equal(answer->kind, ASTER_ANSWER_ACCEPTED);
     assert_true(aster_bytes_equal(answer->accepted.identity, client->identity));
+}
+
+void grantor_client_connect(struct grantor_client *client, uint16_t port, bool tcp)
+{
+    if (!grantor_client_link(client, port, tcp)) {
+        fail_msg("not connected: %s", aster_link_end_name(client->end));
+    }
+    grantor_client_greet(client);
 }
 
 static aster_status run_send(void *argument)

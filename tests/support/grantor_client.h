@@ -42,6 +42,8 @@ void grantor_client_fini(struct grantor_client *client);
 bool grantor_client_link(struct grantor_client *client, uint16_t port, bool tcp);
 /* Link and say hello; the test fails unless it is accepted under the client's own identity. */
 void grantor_client_connect(struct grantor_client *client, uint16_t port, bool tcp);
+/* The second half of that. */
+void grantor_client_greet(struct grantor_client *client);
 /* Close the link in good order, or wait until the server does. */
 void grantor_client_close(struct grantor_client *client);
 void grantor_client_await_close(struct grantor_client *client);

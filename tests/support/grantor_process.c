@@ -12,10 +12,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "quic/node.h"
+#include "support/quic_side.h"
 
 #define PATIENCE_SECONDS 20
 
@@ -127,6 +129,24 @@ static uint16_t port_of(struct grantor_process *process, const char *transport)
 uint16_t grantor_process_http_port(struct grantor_process *process)
 {
     return number_after(process, "transport=http port=");
+}
+
+void grantor_process_fetch(struct grantor_process *process, const char *path, char *text, size_t size)
+{
+    char request[128];
+    size_t used = 0;
+    ssize_t got = 0;
+    struct aster_address address = loopback_address(grantor_process_http_port(process));
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, &address.any, address.size), 0);
+    snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", path);
+    assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
+    while (used + 1 < size && (got = read(fd, text + used, size - 1 - used)) > 0) {
+        used += (size_t)got;
+    }
+    text[used] = '\0';
+    close(fd);
 }
 
 void grantor_process_start(struct grantor_process *process)

@@ -34,6 +34,8 @@ void grantor_process_configure(struct grantor_process *process, const char *rest
 void grantor_process_start(struct grantor_process *process);
 /* The port that "http" was given. */
 uint16_t grantor_process_http_port(struct grantor_process *process);
+/* One HTTP/1.0 request to it; what came back. */
+void grantor_process_fetch(struct grantor_process *process, const char *path, char *text, size_t size);
 /* Send a signal and wait for the end; the exit status, or 256 + the signal that ended it. */
 int grantor_process_end(struct grantor_process *process, int signal_number);
 void grantor_process_signal(struct grantor_process *process, int signal_number);

@@ -1,6 +1,7 @@
 #include "support/grantor_world.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "support/unit.h"
 
@@ -36,6 +37,21 @@ void grantor_world_start(struct grantor_world *world)
     grantor_client_connect(&world->a, world->server.quic, false);
     grantor_client_connect(&world->b, world->server.quic, false);
     grantor_client_connect(&world->op, world->server.tcp, true);
+}
+
+void grantor_world_await_connections(struct grantor_world *world, size_t count)
+{
+    static char text[65536];
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "\naster_connections %zu\n", count);
+    for (int rounds = 0; rounds < 2000; rounds++) {
+        grantor_process_fetch(&world->server, "/metrics", text, sizeof text);
+        if (strstr(text, wanted) != NULL) {
+            return;
+        }
+        usleep(10000);
+    }
+    fail_msg("there are never %zu connections: %s", count, text);
 }
 
 int64_t grantor_world_take(struct grantor_client *client, const char *resource, int64_t ttl_ms)

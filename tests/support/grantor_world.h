@@ -20,6 +20,9 @@ void grantor_world_configure(struct grantor_world *world, const char *of_b, cons
 /* Start the server, connect everybody. */
 void grantor_world_start(struct grantor_world *world);
 
+/* Wait until the server has so many connections: it has noticed who came and who left. Needs "http". */
+void grantor_world_await_connections(struct grantor_world *world, size_t count);
+
 /* Acquire, which must be granted; the epoch. */
 int64_t grantor_world_take(struct grantor_client *client, const char *resource, int64_t ttl_ms);
 
