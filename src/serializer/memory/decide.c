@@ -197,6 +197,16 @@ struct ordering {
     struct memory_outbox outbox;
 };
 
+/* Let an answer wait that tells of what is not durable yet. The request may be gone on return. */
+static aster_status hold_back(struct ordering *ordering, struct aster_error *error)
+{
+    if (ordering->queued || !memory_commits(ordering->memory)) {
+        return ASTER_OK;
+    }
+    return aster_memory_hold(ordering->memory, ordering->stripe, ordering->hash, ordering->request, &ordering->reply,
+                             &ordering->queued, error);
+}
+
 static aster_status decide(struct ordering *ordering, int64_t now_ns, struct aster_error *error)
 {
     struct memory *memory = ordering->memory;
@@ -226,6 +236,9 @@ static aster_status decide(struct ordering *ordering, int64_t now_ns, struct ast
                                  aster_operation_name(operation->kind));
     }
     bool freed = result.effect.changed && !result.effect.row.held;
+    if (status == ASTER_OK) {
+        status = hold_back(ordering, error); /* before a waiter's grant, which comes after it */
+    }
     if (freed && queue != NULL) {
         aster_memory_queue_serve(memory, ordering->stripe, queue, now_ns, &ordering->outbox);
     }
@@ -247,12 +260,9 @@ static aster_status order(struct ordering *ordering, int64_t *alarm_ns, struct a
     if (status == ASTER_OK && !ordering->allowed) {
         status = aster_memory_deny_unauthorized(ordering->memory, stripe, &ordering->request->operation, now_ns,
                                                 &ordering->reply, error);
+        status = status == ASTER_OK ? hold_back(ordering, error) : status;
     } else if (status == ASTER_OK) {
         status = decide(ordering, now_ns, error);
-    }
-    if (status == ASTER_OK && !ordering->queued && memory_commits(ordering->memory)) {
-        status = aster_memory_hold(ordering->memory, stripe, ordering->hash, ordering->request, &ordering->reply,
-                                   &ordering->queued, error);
     }
     *alarm_ns = first_timer_ns(stripe);
     return status;
