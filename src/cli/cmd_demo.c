@@ -9,30 +9,35 @@
 struct arguments {
     const char *out;
     const char *svg;
+    bool grantor;
 };
 
-static const struct arguments defaults = {NULL, NULL};
+static const struct arguments defaults = {NULL, NULL, false};
 
 static const struct aster_option options[] = {
     {"out", 'o', ASTER_OPTION_TEXT, "DIR", "keep the stores, PDFs and the picture in DIR (default: a fresh directory)",
      offsetof(struct arguments, out), NULL},
     {"svg", '\0', ASTER_OPTION_TEXT, "FILE", "write the timeline as a picture to FILE (default: DIR/demo-timeline.svg)",
      offsetof(struct arguments, svg), NULL},
+    {"grantor", 'g', ASTER_OPTION_FLAG, NULL, "over QUIC to a grantor, with worker A's network cut instead",
+     offsetof(struct arguments, grantor), NULL},
     ASTER_OPTION_END,
 };
 
 /* For tests of the demo itself: a demo that cannot fail proves nothing. */
-static int read_sabotage(const struct aster_cli *cli, bool *without_fence)
+static int read_sabotage(const struct aster_cli *cli, bool grantor, bool *sabotaged)
 {
+    const char *known = grantor ? "no-cut" : "no-fence";
     const char *sabotage = getenv("ASTER_DEMO_SABOTAGE");
     if (sabotage == NULL || sabotage[0] == '\0') {
         return 0;
     }
-    if (strcmp(sabotage, "no-fence") != 0) {
-        return aster_cli_usage(cli, "ASTER_DEMO_SABOTAGE can only be \"no-fence\"");
+    if (strcmp(sabotage, known) != 0) {
+        return aster_cli_usage(cli, "ASTER_DEMO_SABOTAGE can only be \"%s\"", known);
     }
-    *without_fence = true;
-    fputs("aster demo: sabotaged, act 1 writes without the fence; this run must fail\n", stderr);
+    *sabotaged = true;
+    fprintf(stderr, "aster demo: sabotaged, act 1 %s; this run must fail\n",
+            grantor ? "does not cut the network" : "writes without the fence");
     return 0;
 }
 
@@ -46,7 +51,8 @@ static int run(const struct aster_cli *cli, const void *parsed, int argc, char *
         return aster_cli_usage(cli, "it takes no operands");
     }
     struct demo_options demo = {.directory = arguments->out, .svg = arguments->svg, .json = cli->json};
-    int refused = read_sabotage(cli, &demo.without_fence);
+    demo.grantor = arguments->grantor;
+    int refused = read_sabotage(cli, demo.grantor, &demo.sabotaged);
     return refused != 0 ? refused : aster_demo_run(&demo, stdout);
 }
 
@@ -61,6 +67,13 @@ const struct aster_command aster_command_demo = {
         "(SIGSTOP) between its check and its write for longer than its lease; the second takes over and publishes;\n"
         "the first goes on and writes. Act 1 carries the fence and rejects the late write, act 2 does the same in\n"
         "memory, act 3 is the control run with a plain lease, which corrupts its store.\n"
+        "\n"
+        "With --grantor the lease and the invoice are those of a grantor that the demo starts, asterd, and every\n"
+        "worker has a key of its own. Instead of stopping worker A the demo cuts its network. A's lease ends by "
+        "itself\n"
+        "before B is granted, and its write, which was on the way, is refused when the network is back. Act 2 tries "
+        "to\n"
+        "act as somebody else.\n"
         "\n"
         "Takes about eight seconds. The exit status is 0 only if all of it really happened.",
     .example = "aster demo --out /tmp/demo",

@@ -17,7 +17,7 @@
 
 static struct quic_side server;
 static struct quic_side client;
-static struct quic_relay relay; /* of the tests that start it */
+static struct aster_relay relay; /* of the tests that start it */
 
 static int open_pair(void **state)
 {
@@ -31,7 +31,7 @@ static int open_pair(void **state)
 static int close_pair(void **state)
 {
     (void)state;
-    quic_relay_stop(&relay);
+    aster_relay_stop(&relay);
     quic_side_fini(&client);
     quic_side_fini(&server);
     return 0;
@@ -275,7 +275,7 @@ static void a_killed_server_is_noticed_at_once_when_it_is_back_and_a_reconnect_w
     kill_child(&child);
     child = spawn(); /* the same secret: it can say that it has forgotten */
     remote = loopback_address(child.port);
-    quic_relay_move(&relay, &remote);
+    aster_relay_move(&relay, &remote);
     assert_int_equal(quic_side_send(&client, "ping", 4), ASTER_OK);
     quic_side_wait(&client, &client.closed, 1);
     assert_int_equal(client.end, ASTER_LINK_END_FORGOTTEN);

@@ -13,7 +13,7 @@
 
 static struct quic_side server;
 static struct quic_side client;
-static struct quic_relay relay;
+static struct aster_relay relay;
 
 static void open_with(int64_t handshake_timeout_ms, int64_t idle_timeout_ms)
 {
@@ -54,7 +54,7 @@ static int close_all(void **state)
     (void)state;
     quic_side_close(&client);
     quic_side_close(&server);
-    quic_relay_stop(&relay);
+    aster_relay_stop(&relay);
     quic_side_fini(&client);
     quic_side_fini(&server);
     return 0;
@@ -135,7 +135,7 @@ static void both_sides_notice_a_network_that_went_dark(void **state)
     (void)state;
     connect_through_relay();
     send_and_count(1, 10);
-    atomic_store(&relay.dark, true);
+    atomic_store(&relay.dark, ASTER_RELAY_BOTH_WAYS);
     quic_side_wait(&client, &client.closed, 1);
     quic_side_wait(&server, &server.closed, 1);
     assert_int_equal(client.end, ASTER_LINK_END_UNREACHABLE);
@@ -150,7 +150,7 @@ static void a_server_in_the_dark_is_given_up_after_the_handshake_timeout(void **
     struct aster_transport_options options = quic_side_options(&client);
     options.handshake_timeout_ms = 500;
     quic_side_open(&client, aster_quic_transport_create, &options);
-    atomic_store(&relay.dark, true);
+    atomic_store(&relay.dark, ASTER_RELAY_BOTH_WAYS);
     quic_side_connect(&client, &relay.address, server.id);
     quic_side_wait(&client, &client.closed, 1);
     assert_int_equal(client.end, ASTER_LINK_END_UNREACHABLE);

@@ -15,7 +15,7 @@
 
 static struct remote_grantor grantor;
 static struct remote_client client;
-static struct quic_relay relay;
+static struct aster_relay relay;
 static struct aster_reply reply;
 static struct aster_error error;
 
@@ -154,7 +154,7 @@ static void in_the_dark_what_was_sent_is_unknown_and_what_was_not_is_not_applied
     open_client_through_relay();
     struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
     expect_granted(&operation, 1);
-    atomic_store(&relay.dark, true);
+    atomic_store(&relay.dark, ASTER_RELAY_BOTH_WAYS);
     operation = op(ASTER_OP_RELEASE, 1);
     assert_int_equal(call(&operation, 300), ASTER_ERR_INDETERMINATE);
     while (!remote_client_logged(&client, "connection lost")) {
@@ -164,15 +164,15 @@ static void in_the_dark_what_was_sent_is_unknown_and_what_was_not_is_not_applied
     assert_int_equal(call(&operation, 300), ASTER_ERR_UNREACHABLE);
     assert_non_null(strstr(error.message, "nothing was applied"));
     /* Nothing is lost for ever: with light again the next request goes through. */
-    atomic_store(&relay.dark, false);
+    atomic_store(&relay.dark, 0);
     operation = op(ASTER_OP_INSPECT, 0);
     assert_int_equal(call(&operation, 10000), ASTER_OK);
     int64_t before = now_ms();
-    atomic_store(&relay.dark, true);
+    atomic_store(&relay.dark, ASTER_RELAY_BOTH_WAYS);
     aster_serializer_destroy(client.serializer);
     client.serializer = NULL;
     assert_true(now_ms() - before < 3000);
-    quic_relay_stop(&relay);
+    aster_relay_stop(&relay);
 }
 
 static void in_the_dark_a_lease_is_lost_at_its_limit_and_everything_closes_soon(void **state)
@@ -186,7 +186,7 @@ static void in_the_dark_a_lease_is_lost_at_its_limit_and_everything_closes_soon(
     assert_int_equal(aster_lease_acquire(client.serializer, aster_text("catalog"), aster_text(client.id), &options,
                                          &lease, NULL, &error),
                      ASTER_OK);
-    atomic_store(&relay.dark, true);
+    atomic_store(&relay.dark, ASTER_RELAY_BOTH_WAYS);
     while (aster_lease_fence(lease) != NULL) {
         usleep(1000);
     }
@@ -206,7 +206,7 @@ static void in_the_dark_a_lease_is_lost_at_its_limit_and_everything_closes_soon(
     aster_serializer_destroy(client.serializer);
     client.serializer = NULL;
     assert_true(now_ms() - before < 3000);
-    quic_relay_stop(&relay);
+    aster_relay_stop(&relay);
 }
 
 static void a_server_that_never_answers_bounds_cancel_and_close(void **state)
@@ -337,7 +337,7 @@ static void a_dead_address_gives_way_to_the_next(void **state)
     char bound[ASTER_ADDRESS_TEXT_MAX];
     char dark[ASTER_ADDRESS_TEXT_MAX];
     quic_relay_start(&relay, &grantor.bound);
-    atomic_store(&relay.dark, true);
+    atomic_store(&relay.dark, ASTER_RELAY_BOTH_WAYS);
     snprintf(addresses, sizeof addresses, "%s,%s@%s", aster_address_text(&relay.address, dark), grantor.id,
              aster_address_text(&grantor.bound, bound));
     struct aster_grantor_options options = remote_client_options(&client, &grantor);
@@ -345,7 +345,7 @@ static void a_dead_address_gives_way_to_the_next(void **state)
     remote_client_open(&client, &options);
     struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
     expect_granted(&operation, 1);
-    quic_relay_stop(&relay);
+    aster_relay_stop(&relay);
 }
 
 static void where_udp_is_dropped_tcp_is_used_and_said(void **state)

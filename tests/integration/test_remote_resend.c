@@ -11,7 +11,7 @@
 
 static struct remote_grantor grantor;
 static struct remote_client client;
-static struct quic_relay relay;
+static struct aster_relay relay;
 static struct aster_reply reply;
 static struct aster_error error;
 
@@ -217,7 +217,7 @@ static void what_is_sent_again_keeps_its_order(void **state)
     open_client_at(&relay.address);
     struct aster_operation operation = op(ASTER_OP_ACQUIRE, 0);
     expect_granted(&operation, 1);
-    atomic_store(&relay.dark, true);
+    atomic_store(&relay.dark, ASTER_RELAY_BOTH_WAYS);
     for (size_t i = 0; i < PUTS; i++) {
         operation = op(ASTER_OP_PUT, 1);
         operation.holder = operation.caller;
@@ -229,7 +229,7 @@ static void what_is_sent_again_keeps_its_order(void **state)
         usleep(10000);
     }
     assert_int_equal(atomic_load(&grantor.requests), 1);
-    atomic_store(&relay.dark, false);
+    atomic_store(&relay.dark, 0);
     for (size_t i = 0; i < PUTS; i++) {
         while (atomic_load(&puts[i].answers) == 0) {
             usleep(1000);
@@ -237,7 +237,7 @@ static void what_is_sent_again_keeps_its_order(void **state)
         assert_int_equal(atomic_load(&puts[i].status), ASTER_OK);
         assert_int_equal(puts[i].reason, ASTER_REASON_NONE);
     }
-    quic_relay_stop(&relay);
+    aster_relay_stop(&relay);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)

@@ -189,13 +189,15 @@ static void markup_in_a_text_is_escaped_in_the_picture(void **state)
     char path[] = "/tmp/aster-demo-svg-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
-    assert_int_equal(aster_demo_svg_write(path, &act, 1, &list, NULL), ASTER_OK);
+    const struct demo_caption caption = {"<caption>", "s", "stopped", "nothing"};
+    assert_int_equal(aster_demo_svg_write(path, &caption, &act, 1, &list, NULL), ASTER_OK);
     char content[16384] = "";
     assert_true(read(fd, content, sizeof content - 1) > 0);
     close(fd);
     unlink(path);
     assert_null(strstr(content, "<script>"));
     assert_non_null(strstr(content, "&lt;script&gt;"));
+    assert_non_null(strstr(content, "&lt;caption&gt;"));
     assert_non_null(strstr(content, "&lt;title&gt; &amp; &quot;more&quot;"));
 }
 

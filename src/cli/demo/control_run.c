@@ -30,9 +30,11 @@ static void judge(struct demo_expectations *list, const struct demo_facts *facts
     const char *worker_a = aster_demo_identity[DEMO_WORKER_A];
     const char *worker_b = aster_demo_identity[DEMO_WORKER_B];
     aster_demo_expect(
-        list, facts->stopped && facts->paused_ms > TTL_MS && strcmp(b[DEMO_SAYS_GRANTED].word, "TAKEOVER") == 0,
+        list,
+        facts->interrupted && facts->interrupted_ms > TTL_MS && strcmp(b[DEMO_SAYS_GRANTED].word, "TAKEOVER") == 0,
         "control.same-choreography", "control run: A was stopped past its plain lease and B took over, as in act 1",
-        "stopped %d, %" PRId64 " ms, B's grant \"%s\"", facts->stopped, facts->paused_ms, b[DEMO_SAYS_GRANTED].word);
+        "stopped %d, %" PRId64 " ms, B's grant \"%s\"", facts->interrupted, facts->interrupted_ms,
+        b[DEMO_SAYS_GRANTED].word);
     aster_demo_expect(list,
                       before->found && strcmp(before->published_by, worker_b) == 0 &&
                           before->total_cents == facts->order_total_cents,
@@ -72,6 +74,7 @@ aster_status aster_demo_control_run(const struct demo_stage *stage, struct demo_
     }
     if (status == ASTER_OK) {
         const struct demo_script script = {.mode = DEMO_MODE_PLAIN,
+                                           .incident = &aster_demo_stopping,
                                            .database = database,
                                            .pdf = {pdf[DEMO_WORKER_A], pdf[DEMO_WORKER_B]},
                                            .ttl_ms = TTL_MS,

@@ -30,11 +30,23 @@ struct director {
     sqlite3 *db;
 };
 
+/* A grantor knows the workers by their keys; people do not. */
+static void name_worker(const struct director *director, struct demo_message *message)
+{
+    for (int i = 0; i < DEMO_WORKERS; i++) {
+        const char *holder = director->script->holder[i];
+        if (holder != NULL && strcmp(message->text, holder) == 0) {
+            snprintf(message->text, sizeof message->text, "%s", aster_demo_identity[i]);
+        }
+    }
+}
+
 static void hear(struct director *director, enum demo_worker worker)
 {
     struct demo_message message;
     enum demo_listen result;
     while ((result = aster_demo_process_listen(&director->process[worker], &message)) == DEMO_LISTEN_MESSAGE) {
+        name_worker(director, &message);
         director->facts->heard[worker][message.kind] = true;
         director->facts->said[worker][message.kind] = message;
         aster_demo_narrate(director->act, director->script, director->facts, worker, &message);
@@ -114,32 +126,32 @@ static aster_status start(struct director *director, enum demo_worker worker)
                          ttl,
                          step,
                          (char *)script->pdf[worker],
+                         (char *)(script->grantor[worker] != NULL ? script->grantor[worker] : ""),
+                         (char *)(script->node[worker] != NULL ? script->node[worker] : ""),
                          NULL};
     return aster_demo_process_start(&director->process[worker], arguments, director->error);
 }
 
-/* Stop A, but not while it holds SQLite's file lock in the middle of a renewal: that would stall every other writer of
- * the file until A runs again, which is a matter of SQLite and not what this shows. */
-static aster_status stop_first(struct director *director)
+static aster_status begin_incident(struct director *director)
 {
-    struct demo_process *first = &director->process[DEMO_WORKER_A];
+    const struct demo_incident *incident = director->script->incident;
     for (;;) {
-        aster_status status = aster_demo_process_stop(first, director->error);
-        if (status != ASTER_OK) {
+        aster_status status = incident->begin(incident->user, &director->process[DEMO_WORKER_A], director->db,
+                                              &director->facts->interrupted, director->error);
+        if (status != ASTER_OK || director->facts->interrupted) {
             return status;
         }
-        if (aster_demo_store_is_unlocked(director->db)) {
-            director->facts->stopped = true;
-            return ASTER_OK;
-        }
-        status = aster_demo_process_continue(first, director->error);
-        if (status == ASTER_OK) {
-            status = look(director);
-        }
+        status = look(director);
         if (status != ASTER_OK) {
             return status;
         }
     }
+}
+
+static aster_status read_store(struct director *director, struct demo_stored *stored)
+{
+    const struct demo_incident *incident = director->script->incident;
+    return incident->read(incident->user, director->db, stored, director->error);
 }
 
 static aster_status correct_order(struct director *director)
@@ -190,38 +202,73 @@ static aster_status second_takes_over(struct director *director)
         status = await_either(director, DEMO_WORKER_B, DEMO_SAYS_PUBLISHED, DEMO_SAYS_REJECTED);
     }
     if (status == ASTER_OK) {
-        status = aster_demo_store_read(director->db, &director->facts->before, director->error);
+        status = read_store(director, &director->facts->before);
     }
     return status;
 }
 
-static aster_status pause_first(struct director *director)
+/* A goes on, and its write is on the way: it learns by itself that its lease is over. */
+static aster_status first_is_cut_off(struct director *director)
 {
-    aster_status status = stop_first(director);
-    int64_t stopped_ns = aster_demo_now_ns();
+    aster_status status =
+        aster_demo_process_tell(&director->process[DEMO_WORKER_A], DEMO_COMMAND_WRITE, director->error);
     if (status == ASTER_OK) {
-        aster_demo_narrate_stop(director->act, stopped_ns);
+        status = await_either(director, DEMO_WORKER_A, DEMO_SAYS_ENDED, DEMO_SAYS_PUBLISHED);
+    }
+    if (status == ASTER_OK && director->facts->heard[DEMO_WORKER_A][DEMO_SAYS_PUBLISHED]) {
+        status = aster_error_set(director->error, ASTER_ERR_IO, "%s's write went through: it was not cut off",
+                                 aster_demo_identity[DEMO_WORKER_A]);
+    }
+    return status;
+}
+
+/* Until the lease has run out, and B's invoice has been there to be seen. */
+static aster_status linger(struct director *director, int64_t began_ns)
+{
+    int64_t lapsed_ns = began_ns + aster_ms_to_ns(director->script->ttl_ms);
+    int64_t seen_ns = aster_demo_now_ns() + aster_ms_to_ns(LINGER_MS);
+    aster_status status = ASTER_OK;
+    while (status == ASTER_OK && aster_demo_now_ns() <= (lapsed_ns > seen_ns ? lapsed_ns : seen_ns)) {
+        status = look(director);
+    }
+    return status;
+}
+
+static aster_status end_incident(struct director *director, int64_t began_ns)
+{
+    const struct demo_incident *incident = director->script->incident;
+    struct demo_process *first = &director->process[DEMO_WORKER_A];
+    aster_status status = ASTER_OK;
+    if (!incident->still_runs) { /* the write is already commanded when A wakes: nothing stands between that and it */
+        status = aster_demo_process_tell(first, DEMO_COMMAND_WRITE, director->error);
+    }
+    if (status == ASTER_OK) {
+        int64_t now_ns = aster_demo_now_ns();
+        director->facts->interrupted_ms = (now_ns - began_ns) / ASTER_NS_PER_MS;
+        aster_demo_narrate_end(director->act, incident, now_ns);
+        status = incident->end(incident->user, first, director->error);
+    }
+    return status;
+}
+
+static aster_status interrupt_first(struct director *director)
+{
+    aster_status status = begin_incident(director);
+    int64_t began_ns = aster_demo_now_ns();
+    if (status == ASTER_OK) {
+        aster_demo_narrate_begin(director->act, director->script->incident, began_ns);
         status = correct_order(director);
+    }
+    if (status == ASTER_OK && director->script->incident->still_runs) {
+        status = first_is_cut_off(director);
     }
     if (status == ASTER_OK) {
         status = second_takes_over(director);
     }
-    int64_t lapsed_ns = stopped_ns + aster_ms_to_ns(director->script->ttl_ms);
-    int64_t seen_ns = aster_demo_now_ns() + aster_ms_to_ns(LINGER_MS);
-    while (status == ASTER_OK && aster_demo_now_ns() <= (lapsed_ns > seen_ns ? lapsed_ns : seen_ns)) {
-        status = look(director);
-    }
-    /* The write is already commanded when A wakes: nothing stands between SIGCONT and it. */
     if (status == ASTER_OK) {
-        status = aster_demo_process_tell(&director->process[DEMO_WORKER_A], DEMO_COMMAND_WRITE, director->error);
+        status = linger(director, began_ns);
     }
-    if (status == ASTER_OK) {
-        int64_t now_ns = aster_demo_now_ns();
-        director->facts->paused_ms = (now_ns - stopped_ns) / ASTER_NS_PER_MS;
-        aster_demo_narrate_continue(director->act, now_ns);
-        status = aster_demo_process_continue(&director->process[DEMO_WORKER_A], director->error);
-    }
-    return status;
+    return status == ASTER_OK ? end_incident(director, began_ns) : status;
 }
 
 static aster_status first_writes(struct director *director)
@@ -231,7 +278,7 @@ static aster_status first_writes(struct director *director)
         status = await(director, DEMO_WORKER_A, DEMO_SAYS_ENDED);
     }
     if (status == ASTER_OK) {
-        status = aster_demo_store_read(director->db, &director->facts->after, director->error);
+        status = read_store(director, &director->facts->after);
     }
     return status;
 }
@@ -274,7 +321,7 @@ aster_status aster_demo_direct(const struct demo_script *script, struct demo_act
         status = first_gets_ready(&director);
     }
     if (status == ASTER_OK) {
-        status = pause_first(&director);
+        status = interrupt_first(&director);
     }
     if (status == ASTER_OK) {
         status = first_writes(&director);

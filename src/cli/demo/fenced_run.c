@@ -1,7 +1,6 @@
 /* Act 1: the delayed write meets the fence. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "aster/sqlite.h"
@@ -90,10 +89,10 @@ static void judge_lease(struct demo_expectations *list, const struct demo_facts 
                           strcmp(b[DEMO_SAYS_DENIED].text, aster_demo_identity[DEMO_WORKER_A]) == 0,
                       "fenced.no-theft", "worker B was denied while A's lease was alive", "denied: \"%s\" by \"%s\"",
                       b[DEMO_SAYS_DENIED].word, b[DEMO_SAYS_DENIED].text);
-    aster_demo_expect(list, facts->stopped && facts->paused_ms > TTL_MS && a[DEMO_SAYS_ARMED].epoch == 1,
+    aster_demo_expect(list, facts->interrupted && facts->interrupted_ms > TTL_MS && a[DEMO_SAYS_ARMED].epoch == 1,
                       "fenced.paused",
                       "worker A was stopped for longer than its lease, after its check had found epoch 1 valid",
-                      "stopped %d, %" PRId64 " ms, checked epoch %" PRId64, facts->stopped, facts->paused_ms,
+                      "stopped %d, %" PRId64 " ms, checked epoch %" PRId64, facts->interrupted, facts->interrupted_ms,
                       a[DEMO_SAYS_ARMED].epoch);
     aster_demo_expect(list, b[DEMO_SAYS_GRANTED].epoch == 2 && audit->takeover, "fenced.takeover",
                       "worker B took over with epoch 2, and the audit says from whom",
@@ -152,21 +151,6 @@ static void judge_store(struct demo_expectations *list, const struct demo_facts 
                       facts->exit_code[DEMO_WORKER_A], facts->exit_code[DEMO_WORKER_B]);
 }
 
-static aster_status keep_published(const struct demo_stage *stage, const struct demo_stored *stored,
-                                   struct aster_error *error)
-{
-    char path[DEMO_PATH_MAX];
-    aster_status status = aster_demo_stage_path(stage, "invoice-in-store.pdf", path, error);
-    FILE *file = status == ASTER_OK && stored->found ? fopen(path, "wb") : NULL;
-    if (file != NULL) {
-        size_t written = fwrite(stored->pdf, 1, stored->pdf_size, file);
-        if (fclose(file) != 0 || written != stored->pdf_size) {
-            status = aster_error_set(error, ASTER_ERR_IO, "cannot write invoice-in-store.pdf");
-        }
-    }
-    return status;
-}
-
 aster_status aster_demo_fenced_run(const struct demo_stage *stage, struct demo_act *act, struct aster_error *error)
 {
     aster_demo_act_init(act, "Act 1: the lease has a fence, and the write carries it",
@@ -185,10 +169,11 @@ aster_status aster_demo_fenced_run(const struct demo_stage *stage, struct demo_a
         status = aster_demo_stage_path(stage, "rendered-by-B.pdf", pdf[DEMO_WORKER_B], error);
     }
     if (status == ASTER_OK) {
-        status = create_store(database, !stage->without_fence, error);
+        status = create_store(database, !stage->sabotaged, error);
     }
     if (status == ASTER_OK) {
-        const struct demo_script script = {.mode = stage->without_fence ? DEMO_MODE_UNCHECKED : DEMO_MODE_FENCED,
+        const struct demo_script script = {.mode = stage->sabotaged ? DEMO_MODE_UNCHECKED : DEMO_MODE_FENCED,
+                                           .incident = &aster_demo_stopping,
                                            .database = database,
                                            .pdf = {pdf[DEMO_WORKER_A], pdf[DEMO_WORKER_B]},
                                            .ttl_ms = TTL_MS,
@@ -203,7 +188,7 @@ aster_status aster_demo_fenced_run(const struct demo_stage *stage, struct demo_a
         status = read_audit(database, &audit, error);
     }
     if (status == ASTER_OK) {
-        status = keep_published(stage, &facts.after, error);
+        status = aster_demo_keep_published(stage, &facts.after, error);
     }
     judge_lease(stage->expectations, &facts, &audit);
     judge_rejection(stage->expectations, &facts, &audit);

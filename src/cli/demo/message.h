@@ -16,7 +16,8 @@ enum demo_message_kind {
     DEMO_SAYS_PUBLISHED, /* epoch; count: bytes of the PDF */
     DEMO_SAYS_REJECTED,  /* epoch: carried; count: current; word: the reason */
     DEMO_SAYS_GUARDED,   /* plain SQL under the old fence: word: refused or ACCEPTED; text: SQLite's message */
-    DEMO_SAYS_ENDED,     /* word: status of its handle; count: 1 if it still supplies a fence */
+    DEMO_SAYS_ENDED, /* word: status of its handle; count: 1 if it still supplies a fence; text: the self-limit in ns
+                        of CLOCK_BOOTTIME, when the handle ended by itself */
     DEMO_SAYS_RELEASED,
     DEMO_SAYS_FAILED, /* text: the error */
     DEMO_SAYS_KINDS

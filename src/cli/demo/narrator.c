@@ -32,7 +32,7 @@ static void narrate_publication(struct demo_act *act, const struct demo_facts *f
 {
     char label[64];
     bool over_newer = worker == DEMO_WORKER_A && facts->heard[DEMO_WORKER_B][DEMO_SAYS_PUBLISHED];
-    snprintf(label, sizeof label, "EUR %.24s by %s", message->text, aster_demo_lane_name(lane_of(worker)));
+    snprintf(label, sizeof label, "EUR %.24s by %s", message->text, aster_demo_lane_name(act, lane_of(worker)));
     aster_demo_act_span_close(act, DEMO_LANE_STORE, DEMO_SPAN_CONTENT, message->at_ns);
     if (over_newer) {
         aster_demo_act_add(act, message->at_ns, DEMO_LANE_A, DEMO_MARK_CORRUPTED, message->epoch,
@@ -107,7 +107,8 @@ void aster_demo_narrate(struct demo_act *act, const struct demo_script *script, 
         break;
     case DEMO_SAYS_ENDED:
         aster_demo_act_add(act, at_ns, lane, DEMO_MARK_NOTE, 0, "its lease handle is %s and supplies %s", message->word,
-                           message->count != 0 ? "A FENCE" : "no fence");
+                           message->count != 0 ? "A FENCE" : "no fence")
+            ->key = script->incident->still_runs;
         break;
     case DEMO_SAYS_RELEASED:
         aster_demo_act_add(act, at_ns, lane, DEMO_MARK_RELEASED, epoch, "releases the lease");
@@ -122,14 +123,14 @@ void aster_demo_narrate(struct demo_act *act, const struct demo_script *script, 
     }
 }
 
-void aster_demo_narrate_stop(struct demo_act *act, int64_t at_ns)
+void aster_demo_narrate_begin(struct demo_act *act, const struct demo_incident *incident, int64_t at_ns)
 {
-    aster_demo_act_add(act, at_ns, DEMO_LANE_A, DEMO_MARK_STOPPED, 0, "SIGSTOP, between its check and its write");
-    aster_demo_act_span_open(act, DEMO_LANE_A, DEMO_SPAN_PAUSED, 0, at_ns, "stopped");
+    aster_demo_act_add(act, at_ns, DEMO_LANE_A, DEMO_MARK_STOPPED, 0, "%s", incident->begins);
+    aster_demo_act_span_open(act, DEMO_LANE_A, DEMO_SPAN_PAUSED, 0, at_ns, "out");
 }
 
-void aster_demo_narrate_continue(struct demo_act *act, int64_t at_ns)
+void aster_demo_narrate_end(struct demo_act *act, const struct demo_incident *incident, int64_t at_ns)
 {
-    aster_demo_act_add(act, at_ns, DEMO_LANE_A, DEMO_MARK_CONTINUED, 0, "SIGCONT: its write is still on the way");
+    aster_demo_act_add(act, at_ns, DEMO_LANE_A, DEMO_MARK_CONTINUED, 0, "%s", incident->ends);
     aster_demo_act_span_close(act, DEMO_LANE_A, DEMO_SPAN_PAUSED, at_ns);
 }

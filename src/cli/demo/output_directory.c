@@ -14,6 +14,8 @@
 /* Says that the files beside it are a demo's own. */
 #define MARKER ".aster-demo"
 
+#define NODE(name) "grantor/" name "/node.key", "grantor/" name "/node.crt", "grantor/" name "/endpoint.secret"
+
 /* Everything that the demo ever creates there. */
 static const char *const files[] = {MARKER,
                                     "invoices.db",
@@ -27,12 +29,32 @@ static const char *const files[] = {MARKER,
                                     "control-by-A.pdf",
                                     "control-by-B.pdf",
                                     "invoice-in-store.pdf",
-                                    "demo-timeline.svg"};
+                                    "demo-timeline.svg",
+                                    "orders.db",
+                                    "orders.db-wal",
+                                    "orders.db-shm",
+                                    "asterd.log",
+                                    "grantor/asterd.conf",
+                                    "grantor/leases.db",
+                                    "grantor/leases.db-wal",
+                                    "grantor/leases.db-shm",
+                                    NODE("asterd"),
+                                    NODE("worker-A"),
+                                    NODE("worker-B"),
+                                    NODE("operator"),
+                                    NODE("stranger")};
+
+/* Inner ones first. */
+static const char *const folders[] = {"grantor/asterd",   "grantor/worker-A", "grantor/worker-B",
+                                      "grantor/operator", "grantor/stranger", "grantor"};
 
 static void remove_files(int directory_fd)
 {
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         unlinkat(directory_fd, files[i], 0);
+    }
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        unlinkat(directory_fd, folders[i], AT_REMOVEDIR);
     }
 }
 

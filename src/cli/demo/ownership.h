@@ -1,5 +1,5 @@
-/* How a worker owns the invoice: the seam between act 1 (a fenced lease) and act 3 (a plain lease with an expiry time).
- * The worker's script is the same for both; only these answers differ. One thread. */
+/* How a worker owns the invoice: the seam between a fenced lease in a file, a plain lease with an expiry time, and a
+ * lease of a grantor. The worker's script is the same for all; only these answers differ. One thread. */
 #ifndef DEMO_OWNERSHIP_H
 #define DEMO_OWNERSHIP_H
 
@@ -9,12 +9,23 @@
 #include "aster/fence.h"
 #include "cli/demo/invoice_store.h"
 
+#define DEMO_NAME_MAX 80 /* a worker's name, or a node id */
+
+/* Where a worker finds things, and who it is. All borrowed. */
+struct demo_place {
+    const char *database; /* of the order, and of the invoice unless a grantor keeps it */
+    const char *grantor;  /* "IDENTITY@HOST:PORT", or NULL */
+    const char *node;     /* the directory of the worker's key at the grantor, or NULL */
+    const char *worker;
+    int64_t ttl_ms;
+};
+
 struct demo_grant {
     bool granted;
     bool takeover;
     int64_t epoch;
-    char reason[32]; /* of a denial */
-    char other[64];  /* denied: who holds it; granted: who held it before, or empty */
+    char reason[32];           /* of a denial */
+    char other[DEMO_NAME_MAX]; /* denied: who holds it; granted: who held it before, or empty */
 };
 
 struct demo_renewals {
@@ -30,8 +41,7 @@ struct demo_aftermath {
 };
 
 struct demo_ownership_ops {
-    aster_status (*open)(const char *database, const char *worker, int64_t ttl_ms, void **self,
-                         struct aster_error *error);
+    aster_status (*open)(const struct demo_place *place, void **self, struct aster_error *error);
     /* Try once (wait_ms 0), or wait while another holds it. */
     aster_status (*acquire)(void *self, int64_t wait_ms, struct demo_grant *grant, struct aster_error *error);
     /* Renew if that is not done in the background, and say how far it got. Called often. */
@@ -51,5 +61,7 @@ struct demo_ownership_ops {
 extern const struct demo_ownership_ops aster_demo_fenced_ownership;
 extern const struct demo_ownership_ops aster_demo_unchecked_ownership; /* sabotage: fenced, but publishes unchecked */
 extern const struct demo_ownership_ops aster_demo_plain_ownership;
+extern const struct demo_ownership_ops
+    aster_demo_grantor_ownership; /* without grantors in the build: refuses to open */
 
 #endif

@@ -27,16 +27,15 @@ static void plain_close(void *opaque)
     free(self);
 }
 
-static aster_status plain_open(const char *database, const char *worker, int64_t ttl_ms, void **opaque,
-                               struct aster_error *error)
+static aster_status plain_open(const struct demo_place *place, void **opaque, struct aster_error *error)
 {
     struct plain *self = calloc(1, sizeof *self);
     if (self == NULL) {
         return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for a worker");
     }
-    snprintf(self->worker, sizeof self->worker, "%s", worker);
-    self->ttl_ms = ttl_ms;
-    aster_status status = aster_demo_store_connect(database, &self->db, error);
+    snprintf(self->worker, sizeof self->worker, "%s", place->worker);
+    self->ttl_ms = place->ttl_ms;
+    aster_status status = aster_demo_store_connect(place->database, &self->db, error);
     if (status == ASTER_OK &&
         sqlite3_exec(self->db,
                      "CREATE TABLE IF NOT EXISTS plain_lease (name TEXT PRIMARY KEY, holder TEXT NOT NULL,"

@@ -86,7 +86,7 @@ static void draw_grid(const struct chart *chart)
         aster_svg_box(chart->out, PLOT_LEFT - 6, top + 4, PLOT_RIGHT - PLOT_LEFT + 12, LANE_HEIGHT - 8, 6, SVG_LANE,
                       "none");
         aster_svg_text(chart->out, PLOT_LEFT - 18, lane_middle(chart, (enum demo_lane)lane) + 4.5, &name,
-                       aster_demo_lane_name((enum demo_lane)lane));
+                       aster_demo_lane_name(chart->act, (enum demo_lane)lane));
     }
     double bottom = chart->top + LANE_HEIGHT * DEMO_LANES;
     int64_t tick_ms = chart->length_ns > aster_ms_to_ns(4000) ? 1000 : 500;

@@ -16,6 +16,7 @@ void aster_demo_act_init(struct demo_act *act, const char *title, const char *su
     memset(act, 0, sizeof *act);
     act->title = title;
     act->subtitle = subtitle;
+    act->third_lane = "store";
     act->timed = timed;
     act->start_ns = aster_demo_now_ns();
 }
@@ -85,9 +86,9 @@ int64_t aster_demo_act_end_ns(const struct demo_act *act)
     return end_ns;
 }
 
-const char *aster_demo_lane_name(enum demo_lane lane)
+const char *aster_demo_lane_name(const struct demo_act *act, enum demo_lane lane)
 {
-    static const char *const names[DEMO_LANES] = {"worker A", "worker B", "store"};
+    const char *const names[DEMO_LANES] = {"worker A", "worker B", act->third_lane};
     return lane < DEMO_LANES ? names[lane] : "unknown";
 }
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The third lane is what the two workers meet at; the act names it. */
 enum demo_lane { DEMO_LANE_A, DEMO_LANE_B, DEMO_LANE_STORE, DEMO_LANES };
 
 enum demo_mark {
@@ -25,7 +26,7 @@ enum demo_mark {
 
 enum demo_span_kind {
     DEMO_SPAN_LEASE,   /* the store honours this lane's ownership */
-    DEMO_SPAN_PAUSED,  /* the process is stopped */
+    DEMO_SPAN_PAUSED,  /* the process is stopped, or its network is cut */
     DEMO_SPAN_WAITING, /* queued for the lease */
     DEMO_SPAN_CONTENT, /* store lane: what the protected row holds */
     DEMO_SPAN_STALE,   /* store lane: stale content over newer content */
@@ -57,7 +58,8 @@ struct demo_span {
 struct demo_act {
     const char *title;
     const char *subtitle;
-    bool timed; /* worth a chart; otherwise a list of checks */
+    const char *third_lane; /* "store" unless changed after the start */
+    bool timed;             /* worth a chart; otherwise a list of checks */
     int64_t start_ns;
     struct demo_event events[DEMO_EVENTS_MAX];
     size_t event_count;
@@ -86,8 +88,8 @@ size_t aster_demo_act_settle(struct demo_act *act, int64_t before_ns);
 /* Latest instant of the act. */
 int64_t aster_demo_act_end_ns(const struct demo_act *act);
 
-const char *aster_demo_lane_name(enum demo_lane lane); /* "worker A" */
-const char *aster_demo_mark_name(enum demo_mark mark); /* "granted" */
+const char *aster_demo_lane_name(const struct demo_act *act, enum demo_lane lane); /* "worker A" */
+const char *aster_demo_mark_name(enum demo_mark mark);                             /* "granted" */
 const char *aster_demo_span_name(enum demo_span_kind kind);
 
 int64_t aster_demo_now_ns(void);

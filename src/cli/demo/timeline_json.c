@@ -13,7 +13,7 @@ static json_t *events_json(const struct demo_act *act)
     for (size_t i = 0; i < act->event_count; i++) {
         const struct demo_event *event = &act->events[i];
         json_array_append_new(array, json_pack("{s:I, s:s, s:s, s:I, s:s}", "at_ms", since_start_ms(act, event->at_ns),
-                                               "actor", aster_demo_lane_name(event->lane), "kind",
+                                               "actor", aster_demo_lane_name(act, event->lane), "kind",
                                                aster_demo_mark_name(event->mark), "epoch", (json_int_t)event->epoch,
                                                "text", event->text));
     }
@@ -27,9 +27,9 @@ static json_t *spans_json(const struct demo_act *act)
         const struct demo_span *span = &act->spans[i];
         json_t *end = span->to_ns != 0 ? json_integer(since_start_ms(act, span->to_ns)) : json_null();
         json_array_append_new(array,
-                              json_pack("{s:s, s:s, s:I, s:I, s:o}", "actor", aster_demo_lane_name(span->lane), "kind",
-                                        aster_demo_span_name(span->kind), "epoch", (json_int_t)span->epoch, "from_ms",
-                                        since_start_ms(act, span->from_ns), "to_ms", end));
+                              json_pack("{s:s, s:s, s:I, s:I, s:o}", "actor", aster_demo_lane_name(act, span->lane),
+                                        "kind", aster_demo_span_name(span->kind), "epoch", (json_int_t)span->epoch,
+                                        "from_ms", since_start_ms(act, span->from_ns), "to_ms", end));
     }
     return array;
 }

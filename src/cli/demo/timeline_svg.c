@@ -46,20 +46,19 @@ static void legend_swatch(FILE *out, double x, double y, const char *fill, const
     aster_svg_text(out, x + 33, y + 1, &font, text);
 }
 
-static void draw_header(FILE *out)
+static void draw_header(FILE *out, const struct demo_caption *caption)
 {
     const struct svg_font title = {23, "700", "start", SVG_INK};
     const struct svg_font plain = {13.5, "400", "start", SVG_GREY};
     const struct svg_font legend = {12, "400", "start", SVG_INK};
-    aster_svg_text(out, SVG_MARGIN, 40, &title, "A worker stops, another takes over, the first comes back and writes");
-    aster_svg_text(out, SVG_MARGIN, 62, &plain,
-                   "Real processes, stopped by SIGSTOP, on one SQLite file. Every time below was measured.");
+    aster_svg_text(out, SVG_MARGIN, 40, &title, caption->title);
+    aster_svg_text(out, SVG_MARGIN, 62, &plain, caption->subtitle);
     double y = 94;
     legend_swatch(out, SVG_MARGIN, y, SVG_EPOCH_1, "first lease");
     legend_swatch(out, SVG_MARGIN + 124, y, SVG_EPOCH_2, "second lease");
     aster_svg_line(out, SVG_MARGIN + 271, y - 10, SVG_MARGIN + 271, y + 3, SVG_EPOCH_1, 2, "none");
     aster_svg_text(out, SVG_MARGIN + 280, y + 1, &legend, "renewal");
-    legend_swatch(out, SVG_MARGIN + 350, y, SVG_STOPPED, "process stopped");
+    legend_swatch(out, SVG_MARGIN + 350, y, SVG_STOPPED, caption->paused);
     aster_svg_line(out, SVG_MARGIN + 496, y - 3.5, SVG_MARGIN + 524, y - 3.5, SVG_GREY, 2, "2 6");
     aster_svg_text(out, SVG_MARGIN + 530, y + 1, &legend, "waiting");
     aster_svg_polygon(out, "623,85 635,85 629,96", SVG_EPOCH_2);
@@ -94,7 +93,7 @@ static void draw_list(FILE *out, const struct demo_act *act, double top)
             aster_svg_text(out, x + 84, y + 4, &time, text);
         }
         double who_x = act->timed ? x + 96 : x + 32;
-        aster_svg_text(out, who_x, y + 4, &who, aster_demo_lane_name(event->lane));
+        aster_svg_text(out, who_x, y + 4, &who, aster_demo_lane_name(act, event->lane));
         aster_svg_text(out, who_x + 66, y + 4, &what, event->text);
     }
 }
@@ -114,16 +113,13 @@ static void draw_card(FILE *out, const struct demo_act *act, double top)
     draw_list(out, act, list_top);
 }
 
-static void draw_footer(FILE *out, double top, const struct demo_expectations *expectations)
+static void draw_footer(FILE *out, double top, const char *checked, const struct demo_expectations *expectations)
 {
     const struct svg_font font = {15, "700", "start", SVG_WHITE};
     size_t failed = aster_demo_expectations_failed(expectations);
     char text[160];
     if (failed == 0) {
-        snprintf(text, sizeof text,
-                 "All %zu expectations were met, checked against the stores, the decisions and the "
-                 "processes.",
-                 expectations->count);
+        snprintf(text, sizeof text, "All %zu expectations were met, checked against %s.", expectations->count, checked);
     } else {
         snprintf(text, sizeof text, "%zu of %zu expectations FAILED.", failed, expectations->count);
     }
@@ -132,8 +128,9 @@ static void draw_footer(FILE *out, double top, const struct demo_expectations *e
     aster_svg_text(out, INSIDE, top + 27.5, &font, text);
 }
 
-aster_status aster_demo_svg_write(const char *path, const struct demo_act *acts, size_t act_count,
-                                  const struct demo_expectations *expectations, struct aster_error *error)
+aster_status aster_demo_svg_write(const char *path, const struct demo_caption *caption, const struct demo_act *acts,
+                                  size_t act_count, const struct demo_expectations *expectations,
+                                  struct aster_error *error)
 {
     FILE *out = fopen(path, "w");
     if (out == NULL) {
@@ -145,13 +142,13 @@ aster_status aster_demo_svg_write(const char *path, const struct demo_act *acts,
     }
     aster_svg_begin(out, SVG_PAGE_WIDTH, height);
     aster_svg_box(out, 0, 0, SVG_PAGE_WIDTH, height, 0, SVG_PAGE, "none");
-    draw_header(out);
+    draw_header(out, caption);
     double top = HEADER_HEIGHT;
     for (size_t i = 0; i < act_count; i++) {
         draw_card(out, &acts[i], top);
         top += card_height(&acts[i]) + CARD_GAP;
     }
-    draw_footer(out, top, expectations);
+    draw_footer(out, top, caption->checked, expectations);
     aster_svg_end(out);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {

@@ -6,8 +6,17 @@
 #include "cli/demo/expectation.h"
 #include "cli/demo/timeline.h"
 
+/* What the picture says about the whole. */
+struct demo_caption {
+    const char *title;
+    const char *subtitle;
+    const char *paused;  /* for the legend: "process stopped" */
+    const char *checked; /* what the expectations were checked against */
+};
+
 /* Write the picture to `path`, replacing it. Events must be settled. Errors: ASTER_ERR_IO. */
-aster_status aster_demo_svg_write(const char *path, const struct demo_act *acts, size_t act_count,
-                                  const struct demo_expectations *expectations, struct aster_error *error);
+aster_status aster_demo_svg_write(const char *path, const struct demo_caption *caption, const struct demo_act *acts,
+                                  size_t act_count, const struct demo_expectations *expectations,
+                                  struct aster_error *error);
 
 #endif

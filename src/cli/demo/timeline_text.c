@@ -1,5 +1,6 @@
 #include "cli/demo/timeline_text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +156,7 @@ static void print_event(struct demo_text *text, const struct demo_act *act, cons
     for (int lane = 0; lane < DEMO_LANES; lane++) {
         print_lane(text, event, (enum demo_lane)lane);
     }
-    fprintf(text->out, "   %-8s  ", aster_demo_lane_name(event->lane));
+    fprintf(text->out, "   %-8s  ", aster_demo_lane_name(act, event->lane));
     bool loud = event->mark == DEMO_MARK_REJECTED || event->mark == DEMO_MARK_CORRUPTED;
     paint(text, loud ? RED_BOLD : NULL, event->text);
     fputc('\n', text->out);
@@ -166,7 +167,8 @@ static void print_title(struct demo_text *text, const struct demo_act *act)
     fputs(text->act == NULL ? "" : "\n", text->out);
     paint(text, BOLD, act->title);
     fprintf(text->out, "\n%s\n\n", act->subtitle);
-    fprintf(text->out, "%6s   A  B  S   %s\n", act->timed ? "ms" : "", "who       what");
+    fprintf(text->out, "%6s   A  B  %c   %s\n", act->timed ? "ms" : "", toupper((unsigned char)act->third_lane[0]),
+            "who       what");
     text->act = act;
     text->printed = 0;
     for (int lane = 0; lane < DEMO_LANES; lane++) {
@@ -185,10 +187,13 @@ void aster_demo_text_show(struct demo_text *text, const struct demo_act *act)
     fflush(text->out);
 }
 
-void aster_demo_text_expectations(const struct demo_text *text, const struct demo_expectations *expectations)
+void aster_demo_text_expectations(const struct demo_text *text, const char *checked,
+                                  const struct demo_expectations *expectations)
 {
+    char title[160];
+    snprintf(title, sizeof title, "What had to happen, checked against %s", checked);
     fputc('\n', text->out);
-    paint(text, BOLD, "What had to happen, checked against the stores, the decisions and the processes");
+    paint(text, BOLD, title);
     fputs("\n\n", text->out);
     for (size_t i = 0; i < expectations->count; i++) {
         const struct demo_expectation *item = &expectations->items[i];

@@ -27,6 +27,8 @@ void aster_demo_text_init(struct demo_text *text, FILE *out);
 /* Print what has settled since the last call, the act's title first. */
 void aster_demo_text_show(struct demo_text *text, const struct demo_act *act);
 
-void aster_demo_text_expectations(const struct demo_text *text, const struct demo_expectations *expectations);
+/* `checked`: what they were checked against. */
+void aster_demo_text_expectations(const struct demo_text *text, const char *checked,
+                                  const struct demo_expectations *expectations);
 
 #endif

@@ -1,7 +1,6 @@
 #include "cli/demo/worker.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,8 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "cli/demo/invoice.h"
-#include "cli/demo/message.h"
 #include "cli/demo/ownership.h"
+#include "cli/demo/say.h"
 #include "cli/demo/timeline.h"
 
 #define WAIT_MS 30000
@@ -21,43 +20,14 @@
 struct worker {
     const struct demo_ownership_ops *ops;
     void *ownership;
-    const char *identity;
-    const char *database;
+    struct demo_place place;
     const char *pdf_path;
-    int64_t ttl_ms;
     int64_t step_ms;
     int64_t epoch;
     int64_t renewals_seen;
     struct demo_publication publication;
     unsigned char *pdf; /* owned; publication.pdf */
 };
-
-static void say(enum demo_message_kind kind, int64_t at_ns, int64_t epoch, int64_t count, const char *word,
-                const char *format, ...) __attribute__((format(printf, 6, 7)));
-
-static void say(enum demo_message_kind kind, int64_t at_ns, int64_t epoch, int64_t count, const char *word,
-                const char *format, ...)
-{
-    struct demo_message message = {.kind = kind, .at_ns = at_ns, .epoch = epoch, .count = count};
-    snprintf(message.word, sizeof message.word, "%s", word);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message.text, sizeof message.text, format, arguments);
-    va_end(arguments);
-    char line[DEMO_MESSAGE_LINE_MAX];
-    size_t left = (size_t)aster_demo_message_format(&message, line);
-    const char *from = line;
-    while (left > 0) {
-        ssize_t written = write(STDOUT_FILENO, from, left);
-        if (written < 0 && errno != EINTR) {
-            _exit(DEMO_WORKER_FAILED); /* the director is gone */
-        }
-        if (written > 0) {
-            from += written;
-            left -= (size_t)written;
-        }
-    }
-}
 
 static aster_status await_command(const char *expected, struct aster_error *error)
 {
@@ -82,8 +52,8 @@ static aster_status own(struct worker *worker, struct aster_error *error)
     struct demo_grant grant = {0};
     aster_status status = worker->ops->acquire(worker->ownership, 0, &grant, error);
     if (status == ASTER_OK && !grant.granted) {
-        say(DEMO_SAYS_DENIED, aster_demo_now_ns(), grant.epoch, 0, grant.reason, "%s", grant.other);
-        say(DEMO_SAYS_WAITING, aster_demo_now_ns(), 0, 0, "-", "-");
+        aster_demo_say(DEMO_SAYS_DENIED, aster_demo_now_ns(), grant.epoch, 0, grant.reason, "%s", grant.other);
+        aster_demo_say(DEMO_SAYS_WAITING, aster_demo_now_ns(), 0, 0, "-", "-");
         status = worker->ops->acquire(worker->ownership, WAIT_MS, &grant, error);
     }
     if (status != ASTER_OK) {
@@ -93,8 +63,8 @@ static aster_status own(struct worker *worker, struct aster_error *error)
         return aster_error_set(error, ASTER_ERR_TIMEOUT, "not granted within %d ms: %s", WAIT_MS, grant.reason);
     }
     worker->epoch = grant.epoch;
-    say(DEMO_SAYS_GRANTED, aster_demo_now_ns(), grant.epoch, 0, grant.takeover ? "TAKEOVER" : "FRESH", "%s",
-        grant.other[0] != '\0' ? grant.other : "-");
+    aster_demo_say(DEMO_SAYS_GRANTED, aster_demo_now_ns(), grant.epoch, 0, grant.takeover ? "TAKEOVER" : "FRESH", "%s",
+                   grant.other[0] != '\0' ? grant.other : "-");
     return ASTER_OK;
 }
 
@@ -110,7 +80,7 @@ static aster_status work(struct worker *worker, struct aster_error *error)
         }
         if (renewals.count > worker->renewals_seen) {
             worker->renewals_seen = renewals.count;
-            say(DEMO_SAYS_RENEWED, renewals.last_ns, worker->epoch, renewals.count, "-", "-");
+            aster_demo_say(DEMO_SAYS_RENEWED, renewals.last_ns, worker->epoch, renewals.count, "-", "-");
         }
         nanosleep(&(struct timespec){0, aster_ms_to_ns(LOOK_MS)}, NULL);
     } while (aster_demo_now_ns() < until_ns);
@@ -120,7 +90,7 @@ static aster_status work(struct worker *worker, struct aster_error *error)
 static aster_status read_order(const struct worker *worker, struct demo_invoice *order, struct aster_error *error)
 {
     sqlite3 *db = NULL;
-    aster_status status = aster_demo_store_connect(worker->database, &db, error);
+    aster_status status = aster_demo_store_connect(worker->place.database, &db, error);
     if (status == ASTER_OK) {
         status = aster_demo_store_read_order(db, order, error);
         sqlite3_close(db);
@@ -148,7 +118,8 @@ static aster_status draw(struct worker *worker, struct demo_pdf *pdf, struct ast
         status = aster_demo_pdf_step(pdf, step, error);
         if (status == ASTER_OK) {
             status = work(worker, error);
-            say(DEMO_SAYS_STEP, aster_demo_now_ns(), worker->epoch, step + 1, "-", "of %u", aster_demo_pdf_steps(pdf));
+            aster_demo_say(DEMO_SAYS_STEP, aster_demo_now_ns(), worker->epoch, step + 1, "-", "of %u",
+                           aster_demo_pdf_steps(pdf));
         }
     }
     if (status == ASTER_OK) {
@@ -164,14 +135,14 @@ static aster_status render(struct worker *worker, struct aster_error *error)
     int64_t began_ns = aster_demo_now_ns();
     aster_status status = read_order(worker, &order, error);
     if (status == ASTER_OK) {
-        status = aster_demo_pdf_create(&order, worker->identity, worker->epoch, &pdf, error);
+        status = aster_demo_pdf_create(&order, worker->place.worker, worker->epoch, &pdf, error);
     }
     if (status == ASTER_OK) {
         status = draw(worker, pdf, error);
     }
     aster_demo_pdf_destroy(pdf);
     if (status == ASTER_OK) {
-        worker->publication.published_by = worker->identity;
+        worker->publication.published_by = worker->place.worker;
         worker->publication.epoch = worker->epoch;
         worker->publication.total_cents = aster_demo_invoice_total_cents(&order);
         worker->publication.pdf = worker->pdf;
@@ -180,8 +151,8 @@ static aster_status render(struct worker *worker, struct aster_error *error)
     if (status == ASTER_OK) {
         char money[DEMO_MONEY_MAX];
         int64_t now_ns = aster_demo_now_ns();
-        say(DEMO_SAYS_RENDERED, now_ns, worker->epoch, (now_ns - began_ns) / ASTER_NS_PER_MS, "-", "%s",
-            aster_demo_money(worker->publication.total_cents, money));
+        aster_demo_say(DEMO_SAYS_RENDERED, now_ns, worker->epoch, (now_ns - began_ns) / ASTER_NS_PER_MS, "-", "%s",
+                       aster_demo_money(worker->publication.total_cents, money));
     }
     return status;
 }
@@ -196,7 +167,7 @@ static aster_status check_then_write(struct worker *worker, struct aster_verdict
         status = aster_error_set(error, ASTER_ERR_TIMEOUT, "the lease ended while rendering; the machine is too busy");
     }
     if (status == ASTER_OK) {
-        say(DEMO_SAYS_ARMED, aster_demo_now_ns(), epoch, 0, "-", "-");
+        aster_demo_say(DEMO_SAYS_ARMED, aster_demo_now_ns(), epoch, 0, "-", "-");
         status = await_command(DEMO_COMMAND_WRITE, error);
     }
     if (status == ASTER_OK) {
@@ -204,11 +175,11 @@ static aster_status check_then_write(struct worker *worker, struct aster_verdict
     }
     if (status == ASTER_OK && verdict->reason == ASTER_REASON_NONE) {
         char money[DEMO_MONEY_MAX];
-        say(DEMO_SAYS_PUBLISHED, aster_demo_now_ns(), worker->epoch, (int64_t)worker->publication.pdf_size, "-", "%s",
-            aster_demo_money(worker->publication.total_cents, money));
+        aster_demo_say(DEMO_SAYS_PUBLISHED, aster_demo_now_ns(), worker->epoch, (int64_t)worker->publication.pdf_size,
+                       "-", "%s", aster_demo_money(worker->publication.total_cents, money));
     } else if (status == ASTER_OK) {
-        say(DEMO_SAYS_REJECTED, aster_demo_now_ns(), verdict->carried_epoch, verdict->current_epoch,
-            aster_reason_name(verdict->reason), "-");
+        aster_demo_say(DEMO_SAYS_REJECTED, aster_demo_now_ns(), verdict->carried_epoch, verdict->current_epoch,
+                       aster_reason_name(verdict->reason), "-");
     }
     return status;
 }
@@ -218,9 +189,10 @@ static aster_status report_aftermath(struct worker *worker, struct aster_error *
     struct demo_aftermath aftermath;
     aster_status status = worker->ops->aftermath(worker->ownership, &worker->publication, &aftermath, error);
     if (status == ASTER_OK) {
-        say(DEMO_SAYS_GUARDED, aster_demo_now_ns(), worker->epoch, 0,
-            aftermath.raw_write_refused ? "refused" : "ACCEPTED", "%s", aftermath.raw_message);
-        say(DEMO_SAYS_ENDED, aster_demo_now_ns(), worker->epoch, aftermath.supplies_fence, aftermath.status, "-");
+        aster_demo_say(DEMO_SAYS_GUARDED, aster_demo_now_ns(), worker->epoch, 0,
+                       aftermath.raw_write_refused ? "refused" : "ACCEPTED", "%s", aftermath.raw_message);
+        aster_demo_say(DEMO_SAYS_ENDED, aster_demo_now_ns(), worker->epoch, aftermath.supplies_fence, aftermath.status,
+                       "-");
     }
     return status;
 }
@@ -228,8 +200,7 @@ static aster_status report_aftermath(struct worker *worker, struct aster_error *
 static aster_status play(struct worker *worker, bool *refused, struct aster_error *error)
 {
     struct aster_verdict verdict = ASTER_VERDICT_INIT;
-    aster_status status =
-        worker->ops->open(worker->database, worker->identity, worker->ttl_ms, &worker->ownership, error);
+    aster_status status = worker->ops->open(&worker->place, &worker->ownership, error);
     if (status == ASTER_OK) {
         status = own(worker, error);
     }
@@ -251,7 +222,7 @@ static aster_status play(struct worker *worker, bool *refused, struct aster_erro
         status = worker->ops->release(worker->ownership, error);
     }
     if (status == ASTER_OK) {
-        say(DEMO_SAYS_RELEASED, aster_demo_now_ns(), worker->epoch, 0, "-", "-");
+        aster_demo_say(DEMO_SAYS_RELEASED, aster_demo_now_ns(), worker->epoch, 0, "-", "-");
     }
     return status;
 }
@@ -264,6 +235,9 @@ static const struct demo_ownership_ops *find_mode(const char *mode)
     if (strcmp(mode, DEMO_MODE_UNCHECKED) == 0) {
         return &aster_demo_unchecked_ownership;
     }
+    if (strcmp(mode, DEMO_MODE_GRANTOR) == 0) {
+        return &aster_demo_grantor_ownership;
+    }
     return strcmp(mode, DEMO_MODE_PLAIN) == 0 ? &aster_demo_plain_ownership : NULL;
 }
 
@@ -274,17 +248,16 @@ int aster_demo_worker_main(int argument_count, char *const arguments[])
         fprintf(stderr, "aster demo: workers are started by the demo itself\n");
         return DEMO_WORKER_FAILED;
     }
-    worker.identity = arguments[1];
-    worker.database = arguments[2];
-    worker.ttl_ms = strtoll(arguments[3], NULL, 10);
+    worker.place = (struct demo_place){arguments[2], arguments[6], arguments[7], arguments[1], 0};
+    worker.place.ttl_ms = strtoll(arguments[3], NULL, 10);
     worker.step_ms = strtoll(arguments[4], NULL, 10);
     worker.pdf_path = arguments[5];
     struct aster_error error = ASTER_ERROR_INIT;
     bool refused = false;
     aster_status status = play(&worker, &refused, &error);
     if (status != ASTER_OK) {
-        say(DEMO_SAYS_FAILED, aster_demo_now_ns(), 0, 0, aster_status_name(status), "%.*s", DEMO_MESSAGE_TEXT_MAX - 1,
-            error.message);
+        aster_demo_say(DEMO_SAYS_FAILED, aster_demo_now_ns(), 0, 0, aster_status_name(status), "%.*s",
+                       DEMO_MESSAGE_TEXT_MAX - 1, error.message);
     }
     if (worker.ownership != NULL) {
         worker.ops->close(worker.ownership);

@@ -6,9 +6,12 @@
 #define DEMO_MODE_FENCED "fenced"
 #define DEMO_MODE_UNCHECKED "unchecked" /* sabotage: a fenced lease, but the write does not carry the fence */
 #define DEMO_MODE_PLAIN "plain"
+#define DEMO_MODE_GRANTOR "grantor" /* the lease and the invoice are a grantor's */
 
 #define DEMO_WORKER_OPERAND "worker" /* the first operand; then: */
-#define DEMO_WORKER_ARGUMENTS 6      /* mode, identity, database, ttl in ms, ms per rendering step, PDF to write */
+/* mode, identity, database, ttl in ms, ms per rendering step, PDF to write, the grantor's address, directory of the
+ * worker's key there (the last two are empty without a grantor) */
+#define DEMO_WORKER_ARGUMENTS 8
 
 /* Commands from the director, one per line. */
 #define DEMO_COMMAND_WRITE "write\n"
