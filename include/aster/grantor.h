@@ -41,7 +41,8 @@ struct aster_grantor_options {
     /* Whom to expect there; NULL = whoever a configured root vouches for, which only CA mode allows. */
     const char *server;
     /* Who we are. Key mode: the directory of the node's files (`aster node new`). CA mode: node NULL, and PEM files;
-     * the key must be readable by its owner only. */
+     * the key must be readable by its owner only. The files are read again before every new connection, so that a
+     * certificate that was renewed under the same identity is used; another identity in them is not taken. */
     const char *node;
     const char *key;
     const char *certificate;

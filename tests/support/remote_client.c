@@ -27,7 +27,7 @@ void remote_remove_node(const char *directory)
     rmdir(directory);
 }
 
-static void log_line(enum aster_grantor_event event, const char *line, void *user)
+void remote_client_log(enum aster_grantor_event event, const char *line, void *user)
 {
     (void)event;
     struct remote_client *client = user;
@@ -58,7 +58,7 @@ struct aster_grantor_options remote_client_options(struct remote_client *client,
     options.addresses = aster_address_text(&grantor->bound, address);
     options.server = grantor->id;
     options.node = client->directory;
-    options.log = log_line;
+    options.log = remote_client_log;
     options.log_user = client;
     return options;
 }

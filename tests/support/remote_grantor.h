@@ -58,6 +58,7 @@ void remote_client_fini(struct remote_client *client); /* destroys the serialize
 /* Options to change before opening; `addresses` is static text until the next call. */
 struct aster_grantor_options remote_client_options(struct remote_client *client, const struct remote_grantor *grantor);
 void remote_client_open(struct remote_client *client, const struct aster_grantor_options *options);
+void remote_client_log(enum aster_grantor_event event, const char *line, void *client); /* for options.log */
 bool remote_client_logged(struct remote_client *client, const char *text);
 
 /* A fresh node in a temporary directory, and its removal. */

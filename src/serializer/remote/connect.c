@@ -188,6 +188,7 @@ void remote_connect(struct remote *remote)
         return;
     }
     remote->trying = true;
+    remote_credentials_reload(remote);
     remote->ways_tried = 0;
     remote->refusing = 0;
     remote->hopeless = 0;

@@ -13,21 +13,6 @@
 #define RECEIVE_WINDOW_BYTES 1048576
 #define IDLE_LEAST_MS 300
 
-static aster_status load_credentials(const struct aster_grantor_options *options,
-                                     struct aster_credentials **credentials, struct aster_error *error)
-{
-    if (options->node != NULL) {
-        return aster_credentials_load_node(options->node, credentials, error);
-    }
-    if (options->key == NULL || options->certificate == NULL || options->roots == NULL) {
-        return aster_error_set(
-            error, ASTER_ERR_INVALID,
-            "who we are is not said: give the directory of a node, or a key, a certificate and roots");
-    }
-    const struct aster_credentials_files files = {options->key, options->certificate, options->roots};
-    return aster_credentials_load(&files, credentials, error);
-}
-
 static aster_status create_transports(struct remote *remote, struct aster_error *error)
 {
     struct aster_transport_options options = ASTER_TRANSPORT_OPTIONS_INIT;
@@ -97,7 +82,7 @@ static void remote_free(struct remote *remote)
     aster_transport_destroy(remote->tcp);
     aster_transport_destroy(remote->quic);
     aster_loop_destroy(remote->loop);
-    aster_credentials_unref(remote->credentials);
+    remote_credentials_fini(remote);
     aster_timers_fini(&remote->deadlines);
     remote_index_fini(&remote->entries);
     remote_index_fini(&remote->exchanges);
@@ -180,11 +165,10 @@ static aster_status prepare(struct remote *remote, struct aster_error *error)
 {
     struct preparation preparation = {remote, error, 0};
     const struct aster_grantor_options *options = &remote->options;
-    aster_status status = load_credentials(options, &remote->credentials, error);
+    aster_status status = remote_credentials_init(remote, options, error);
     if (status != ASTER_OK) {
         return status;
     }
-    remote->identity = aster_credentials_identity(remote->credentials);
     bool must_name = aster_credentials_trust(remote->credentials) == ASTER_TRUST_KEY;
     status = remote_addresses_resolve(options->addresses, options->server, must_name, &remote->addresses, error);
     if (status == ASTER_OK) {

@@ -6,7 +6,8 @@
  *   answer.c    frames become answers
  *   ending.c    requests that end without a decision
  *   read.c      list and history
- *   open.c      options, threads, the vtable */
+ *   open.c      options, threads, the vtable
+ *   credentials.c  who we are, read again before every connection */
 #ifndef REMOTE_REMOTE_H
 #define REMOTE_REMOTE_H
 
@@ -71,10 +72,19 @@ struct remote_queue {
 
 struct remote_attempt;
 
+/* Where our key and certificate are; copies. */
+struct remote_files {
+    char *node;
+    char *key;
+    char *certificate;
+    char *roots;
+};
+
 struct remote {
     struct aster_grantor_options options; /* its texts are not kept */
     struct aster_clock clock;
-    struct aster_credentials *credentials;
+    struct remote_files files;
+    struct aster_credentials *credentials; /* the first ones: `identity` is theirs */
     struct aster_bytes identity;
     struct remote_addresses addresses;
     struct aster_loop *loop;
@@ -159,6 +169,13 @@ void remote_wake_run(struct aster_task *task);
 void remote_flush(struct remote *remote);
 bool remote_send_call(struct remote *remote, const struct aster_call *call, aster_status *status,
                       struct aster_error *error);
+
+/* credentials.c. Errors: as aster_credentials_load(); fini() is due after an error, too. */
+aster_status remote_credentials_init(struct remote *remote, const struct aster_grantor_options *options,
+                                     struct aster_error *error);
+/* Look at the files again for the next handshake. The loop's thread. */
+void remote_credentials_reload(struct remote *remote);
+void remote_credentials_fini(struct remote *remote);
 
 /* connect.c, the loop's thread */
 void remote_connect(struct remote *remote); /* no effect when connected or trying */
