@@ -74,6 +74,12 @@ static aster_status skip_to_end(struct aster_serializer *serializer, struct prin
     return status;
 }
 
+/* Whoever follows outlasts a store that is locked, restarted or out of reach. */
+static bool passes(aster_status status)
+{
+    return status == ASTER_ERR_BUSY || status == ASTER_ERR_UNREACHABLE || status == ASTER_ERR_TIMEOUT;
+}
+
 static int print_all(const struct aster_cli *cli, struct aster_serializer *serializer,
                      struct aster_history_query *query, bool follow, bool only_new)
 {
@@ -85,7 +91,7 @@ static int print_all(const struct aster_cli *cli, struct aster_serializer *seria
     for (;;) {
         query->after_revision = printing.last_revision;
         aster_status status = aster_history(serializer, query, visit, &printing, &error);
-        if (status != ASTER_OK && !(follow && status == ASTER_ERR_BUSY)) {
+        if (status != ASTER_OK && !(follow && passes(status))) {
             return aster_cli_fail(cli, &error);
         }
         if (fflush(stdout) != 0 || printing.failed != ASTER_EXIT_OK) {

@@ -91,11 +91,11 @@ def alive(pid):
         return False
 
 
-def run_tests(namespace):
+def run_tests(namespace, kind=World):
     """Every function test_*(world) of the module, each in a world of its own."""
     for name, test in list(namespace.items()):
         if name.startswith("test_") and callable(test):
-            world = World()
+            world = kind()
             started = time.monotonic()
             try:
                 test(world)

@@ -1,3 +1,4 @@
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +53,17 @@ static aster_status find(const char *node, struct aster_node_place *place, struc
     return status;
 }
 
-/* Of what the connection goes through only this concerns a user: it costs speed, and a firewall may be to blame. */
+/* Of what the connection goes through only this concerns a user: that it goes over TCP, which costs speed and may be a
+ * firewall's fault; and, once, why nothing happens. The first failure may be the last: then the command's own line says
+ * it. */
 static void say(enum aster_grantor_event event, const char *line, void *user)
 {
+    static atomic_uint failures;
     (void)user;
     if (event == ASTER_GRANTOR_FELL_BACK) {
         fprintf(stderr, "aster: %s\n", line);
+    } else if (event == ASTER_GRANTOR_UNREACHABLE && atomic_fetch_add(&failures, 1) == 1) {
+        fprintf(stderr, "aster: %s; still trying\n", line);
     }
 }
 
