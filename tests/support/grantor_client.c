@@ -159,6 +159,10 @@ bool grantor_client_link(struct grantor_client *client, uint16_t port, bool tcp)
     options.loop = client->loop;
     options.admit = admit;
     options.handler = &handler;
+    if (client->idle_timeout_ms > 0) {
+        options.idle_timeout_ms = client->idle_timeout_ms;
+        options.keep_alive_ms = client->idle_timeout_ms / 3;
+    }
     options.user = client;
     status = tcp ? aster_tcp_transport_create(&options, &client->transport, &error)
                  : aster_quic_transport_create(&options, &client->transport, &error);

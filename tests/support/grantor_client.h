@@ -22,6 +22,7 @@ struct grantor_client {
     struct aster_bytes identity;                 /* the same as a view; CA mode: the test's SPIFFE id */
     const struct aster_credentials_files *files; /* CA mode: instead of the node's; or NULL */
     const struct grantor_client *as;             /* shows the node of this one instead of its own; or NULL */
+    int64_t idle_timeout_ms;                     /* of the next link; 0 = the default */
     struct aster_loop *loop;
     struct aster_transport *transport;
     uint64_t last_id;
