@@ -19,7 +19,7 @@
 #define RACES 50 /* at a time */
 
 static struct grantor_world world;
-static struct quic_relay relay;
+static struct aster_relay relay;
 static const char *store = "mem:";
 
 static int open_world(void **state)
@@ -34,7 +34,7 @@ static int open_world(void **state)
 static int close_world(void **state)
 {
     (void)state;
-    quic_relay_stop(&relay);
+    aster_relay_stop(&relay);
     grantor_world_fini(&world);
     return 0;
 }
@@ -87,7 +87,7 @@ static void wait_at_the_head_and_vanish(int64_t ttl_ms)
     grantor_client_connect(&world.b, aster_address_port(&relay.address), false);
     grantor_client_acquire(&world.b, "catalog", ttl_ms, WAIT_MS);
     settle(&world.b);
-    atomic_store(&relay.dark, true);
+    atomic_store(&relay.dark, ASTER_RELAY_BOTH_WAYS);
 }
 
 static void a_dead_waiter_at_the_head_is_passed_over(void **state)
