@@ -3,6 +3,7 @@
 
 #include "grantor/calls.h"
 #include "grantor/flight.h"
+#include "grantor/parking.h"
 #include "grantor/peers.h"
 #include "grantor/reader.h"
 #include "grantor/repeats.h"
@@ -293,6 +294,65 @@ static void a_cancel_that_is_repeated_reaches_the_store_once(void **state)
     aster_loop_call(world.loop, answer_rest, NULL); /* the grant that could not be sent is given back */
 }
 
+enum { WAITERS = 1000 };
+
+/* A store that keeps no queue of its own: the first is denied and parked, and so is the rest without being tried. */
+static aster_status park_a_thousand(void *argument)
+{
+    (void)argument;
+    session.failed = false;
+    for (int i = 0; i < WAITERS; i++) {
+        struct aster_operation acquire = ASTER_OPERATION_INIT;
+        acquire.kind = ASTER_OP_ACQUIRE;
+        acquire.resource = aster_text("catalog");
+        acquire.caller = aster_text("w1");
+        acquire.ttl_ms = 1000;
+        grantor_flight_start(&world, &session, (uint64_t)i, &acquire, 0, 60000);
+        grantor_flights_submit(&world);
+        if (i == 0) {
+            struct aster_decision denied = {.struct_size = sizeof denied, .kind = ASTER_OP_ACQUIRE};
+            denied.outcome = ASTER_DENIED;
+            denied.reason = ASTER_REASON_HELD_BY_OTHER;
+            denied.snapshot.remaining_ns = INT64_C(60000000000);
+            slow.kept[0]->complete(slow.kept[0], ASTER_OK, &denied, NULL);
+        }
+    }
+    return ASTER_OK;
+}
+
+static aster_status free_the_resource(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 3; i++) { /* also when it is said more than once */
+        grantor_parking_wake(world.parking, aster_text("catalog"));
+        grantor_flights_submit(&world);
+    }
+    return ASTER_OK;
+}
+
+static aster_status close_parking(void *argument)
+{
+    (void)argument;
+    session.failed = true;
+    grantor_parking_close(world.parking);
+    answer(slow.count - 1, true);
+    grantor_parking_destroy(world.parking);
+    return ASTER_OK;
+}
+
+static void of_a_thousand_parked_one_is_tried_when_the_resource_is_freed(void **state)
+{
+    (void)state;
+    assert_int_equal(grantor_parking_create(world.loop, &world.parking, NULL), ASTER_OK);
+    aster_loop_call(world.loop, park_a_thousand, NULL);
+    assert_int_equal(slow.count, 1);
+    assert_int_equal(world.flights, WAITERS);
+    aster_loop_call(world.loop, free_the_resource, NULL);
+    assert_int_equal(slow.count, 2);
+    aster_loop_call(world.loop, close_parking, NULL);
+    assert_int_equal(slow.count, 2);
+}
+
 static aster_status mix(void *argument)
 {
     (void)argument;
@@ -339,6 +399,7 @@ int main(void)
         EACH(a_grant_that_cannot_be_sent_is_given_back),
         EACH(of_a_client_that_left_only_the_acquire_is_dropped),
         EACH(renewals_go_first),
+        EACH(of_a_thousand_parked_one_is_tried_when_the_resource_is_freed),
         EACH(what_was_left_behind_counts_for_its_identity_until_it_is_answered),
         EACH(a_cancel_that_is_repeated_reaches_the_store_once),
     };
