@@ -81,6 +81,11 @@ same_symbols() { # same_symbols LIBRARY HEADER...
 mapfile -t core_headers < <(find "$prefix/include/aster" -name '*.h' ! -name sqlite.h ! -name grantor.h ! -name conformance.h)
 same_symbols "$prefix/lib/libaster.so" "${core_headers[@]}"
 same_symbols "$prefix/lib/libaster-sqlite.so" "$prefix/include/aster/sqlite.h"
+if [ -e "$prefix/sbin/asterd" ]; then
+    for file in share/man/man8/asterd.8 share/man/man5/asterd.conf.5 lib/systemd/system/asterd.service lib/sysusers.d/aster.conf; do
+        [ -e "$prefix/$file" ] || fail "not installed: $file"
+    done
+fi
 if [ -e "$prefix/lib/pkgconfig/libaster-grantor.pc" ]; then
     same_symbols "$prefix/lib/libaster-grantor.so" "$prefix/include/aster/grantor.h"
     # shellcheck disable=SC2046
