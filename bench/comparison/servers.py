@@ -173,14 +173,14 @@ class AsterdMemory(Asterd):
     key, title = "asterd-memory", "asterd, memory"
 
     def store(self):
-        return 'store = "mem:"'
+        return 'journal = "none"'
 
 
 class AsterdJournal(Asterd):
-    key, title = "asterd-durable", "asterd, SQLite file"
+    key, title = "asterd-durable", "asterd, SQLite journal"
 
     def store(self):
-        return f'store = "sqlite:{os.path.join(self.directory, "leases.db")}"'
+        return f'journal = "sqlite:{os.path.join(self.directory, "journal.db")}"'
 
 
 ALL = [AsterdMemory, AsterdJournal, RedisNone, RedisAlways, Etcd]

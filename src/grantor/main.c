@@ -18,18 +18,21 @@
 
 struct arguments {
     const char *config;
-    const char *store;      /* instead of the file's; NULL = the file's */
+    const char *journal; /* instead of the file's; both NULL = the file's */
+    const char *store;
     const char *log_format; /* the same */
     bool check;
 };
 
 static const char usage[] =
-    "usage: asterd [--config FILE] [--store sqlite:PATH|mem:] [--log-format logfmt|json] [--check]\n"
+    "usage: asterd [--config FILE] [--journal sqlite:PATH|none] [--store sqlite:PATH]\n"
+    "              [--log-format logfmt|json] [--check]\n"
     "\n"
     "Serve leases over QUIC and TCP with mutual TLS 1.3.\n"
     "\n"
     "  --config FILE        default " CONFIG_DEFAULT "\n"
-    "  --store STORE        instead of the one in the file\n"
+    "  --journal JOURNAL    keep decisions there, instead of where the file says\n"
+    "  --store STORE        serve a file that programs of this host share, instead of the one in the file\n"
     "  --log-format FORMAT  logfmt or json, instead of the one in the file\n"
     "  --check              read the configuration, say what is wrong, serve nothing\n"
     "  --version, --help\n"
@@ -39,18 +42,19 @@ static const char usage[] =
 /* Returns an exit status, or -1 to go on. */
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-                                            {"store", required_argument, NULL, 's'},
-                                            {"log-format", required_argument, NULL, 'l'},
-                                            {"check", no_argument, NULL, 'k'},
-                                            {"version", no_argument, NULL, 'v'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'}, {"journal", required_argument, NULL, 'j'},
+        {"store", required_argument, NULL, 's'},  {"log-format", required_argument, NULL, 'l'},
+        {"check", no_argument, NULL, 'k'},        {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
         case 'c':
             arguments->config = optarg;
+            break;
+        case 'j':
+            arguments->journal = optarg;
             break;
         case 's':
             arguments->store = optarg;
@@ -92,17 +96,14 @@ static aster_status read_settings(const struct arguments *arguments, struct gran
     if (status == ASTER_OK && arguments->log_format != NULL) {
         grantor_log_format_named(arguments->log_format, &(*settings)->log_format);
     }
-    if (status != ASTER_OK || arguments->store == NULL) {
+    if (status != ASTER_OK || (arguments->journal == NULL && arguments->store == NULL)) {
         return status;
     }
-    char *store = strdup(arguments->store);
-    if (store == NULL) {
+    status = grantor_settings_keep_in(*settings, arguments->journal, arguments->store, error);
+    if (status != ASTER_OK) {
         grantor_settings_destroy(*settings);
-        return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the configuration");
     }
-    free((*settings)->store);
-    (*settings)->store = store;
-    return ASTER_OK;
+    return status;
 }
 
 static int fail(const char *what, const struct aster_error *error)
@@ -142,10 +143,11 @@ static void reload(struct grantor_server *server, const struct arguments *argume
 static void say_ready(const struct grantor_settings *settings)
 {
     struct grantor_line line;
-    bool volatile_store = strcmp(settings->store, "mem:") == 0;
-    grantor_line_init(&line, volatile_store ? GRANTOR_WARNING : GRANTOR_INFO, "ready");
-    grantor_line_text(&line, "store", settings->store);
-    if (volatile_store) {
+    bool forgets = settings->journal != NULL && strcmp(settings->journal, "none") == 0;
+    grantor_line_init(&line, forgets ? GRANTOR_WARNING : GRANTOR_INFO, "ready");
+    grantor_line_text(&line, settings->journal != NULL ? "journal" : "store",
+                      settings->journal != NULL ? settings->journal : settings->store);
+    if (forgets) {
         grantor_line_text(&line, "note", "nothing survives this process, epochs included");
     }
     grantor_line_end(&line);

@@ -105,12 +105,32 @@ static void write_gauges(FILE *out, const struct grantor_gauges *gauges)
     write_one(out, "aster_handshakes_refused_total", "counter", "Handshakes that failed.", gauges->refused);
 }
 
+static void write_journal(FILE *out, const struct aster_journalled_counts *journal)
+{
+    write_one(out, "aster_journal_appends_total", "counter", "Appends to the journal, one sync each.",
+              journal->batches);
+    write_one(out, "aster_journal_changes_total", "counter", "Changed rows that were appended.", journal->changes);
+    write_one(out, "aster_journal_written_bytes_total", "counter", "Bytes appended.", journal->bytes);
+    write_head(out, "aster_journal_append_seconds_total", "counter", "Time spent in appends.");
+    fprintf(out, "aster_journal_append_seconds_total %.9f\n", (double)journal->append_ns / 1e9);
+    write_head(out, "aster_journal_failures_total", "counter", "Appends that failed, by what is known of them.");
+    fprintf(out, "aster_journal_failures_total{outcome=\"not-applied\"} %" PRIu64 "\n", journal->failures);
+    fprintf(out, "aster_journal_failures_total{outcome=\"unknown\"} %" PRIu64 "\n", journal->unknown);
+    write_one(out, "aster_journal_undone_total", "counter", "Changed rows that were taken back.", journal->undone);
+    write_one(out, "aster_journal_lost_events_total", "counter", "Refusals that a failing journal did not keep.",
+              journal->lost_events);
+    write_one(out, "aster_journal_waiting", "gauge", "Changes and answers that wait for an append.", journal->waiting);
+    write_one(out, "aster_journal_failing", "gauge", "1 while the last append failed.", journal->failing);
+}
+
 void grantor_metrics_write(FILE *out, const struct grantor_counters *counters, const struct grantor_gauges *gauges)
 {
     write_head(out, "aster_build_info", "gauge", "The version that runs; always 1.");
     fputs("aster_build_info{version=\"" ASTER_VERSION_TEXT "\"} 1\n", out);
     write_counters(out, counters);
     write_gauges(out, gauges);
+    write_one(out, "aster_durable", "gauge", "0 when nothing survives the process: journal is none.", !gauges->forgets);
+    write_journal(out, &gauges->journal);
     write_one(out, "aster_ready", "gauge", "1 while new requests are served: what /readyz says.",
               !gauges->draining && !grantor_store_fails(counters));
 }

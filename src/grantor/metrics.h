@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "aster/serializer.h"
+#include "journal/journalled.h"
 
 #define GRANTOR_METRIC_KINDS 9 /* the numbers of aster_operation_kind and aster_event_kind are below it */
 enum grantor_result { GRANTOR_GRANTED = 0, GRANTOR_DENIED = 1, GRANTOR_FAILED = 2, GRANTOR_RESULTS = 3 };
@@ -36,6 +37,8 @@ struct grantor_gauges {
     size_t in_flight; /* operations that are not answered, waiters included */
     uint64_t refused; /* handshakes */
     bool draining;
+    bool forgets;                           /* nothing survives the process */
+    struct aster_journalled_counts journal; /* all zero without one */
 };
 
 /* All of it in Prometheus' text format. */

@@ -33,7 +33,7 @@ static void report(cfg_t *cfg, const char *format, va_list arguments)
     char text[ASTER_ERROR_MESSAGE_MAX];
     vsnprintf(text, sizeof text, format, arguments);
     if (reported != NULL && reported->status == ASTER_OK) { /* the first is the cause */
-        aster_error_set(reported, ASTER_ERR_INVALID, "%s:%d: %s; see asterd.conf(5)",
+        aster_error_set(reported, ASTER_ERR_INVALID, "%s:%d: %s; see asterd(8) for the options",
                         cfg != NULL && cfg->filename != NULL ? cfg->filename : "configuration",
                         cfg != NULL ? cfg->line : 0, text);
     }
@@ -87,9 +87,26 @@ static void copy_nodes(cfg_t *cfg, struct grantor_settings *settings, bool *fail
     }
 }
 
+/* A service has a place of its own for what it keeps: systemd's StateDirectory=. */
+static char *journal_of_service(bool *failed)
+{
+    char journal[4096];
+    const char *directory = getenv("STATE_DIRECTORY");
+    size_t size = directory != NULL ? strcspn(directory, ":") : 0; /* the first of several */
+    if (size == 0 || size > sizeof journal - 32) {
+        return NULL;
+    }
+    snprintf(journal, sizeof journal, "sqlite:%.*s/journal.db", (int)size, directory);
+    return copy_text(journal, failed);
+}
+
 static void copy_all(cfg_t *cfg, struct grantor_settings *settings, bool *failed)
 {
+    settings->journal = copy_text(cfg_getstr(cfg, "journal"), failed);
     settings->store = copy_text(cfg_getstr(cfg, "store"), failed);
+    if (settings->journal == NULL && settings->store == NULL) {
+        settings->journal = journal_of_service(failed);
+    }
     settings->node_directory = copy_text(cfg_getstr(cfg, "node-directory"), failed);
     settings->key = copy_text(cfg_getstr(cfg, "key"), failed);
     settings->certificate = copy_text(cfg_getstr(cfg, "certificate"), failed);
@@ -145,7 +162,8 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
                             CFG_STR("watch", NULL, CFGF_NONE),
                             CFG_STR("revoke", "operator", CFGF_NONE),
                             CFG_END()};
-    cfg_opt_t options[] = {CFG_STR("store", NULL, CFGF_NONE),
+    cfg_opt_t options[] = {CFG_STR("journal", NULL, CFGF_NONE),
+                           CFG_STR("store", NULL, CFGF_NONE),
                            CFG_STR("node-directory", NULL, CFGF_NONE),
                            CFG_STR("key", NULL, CFGF_NONE),
                            CFG_STR("certificate", NULL, CFGF_NONE),
@@ -186,6 +204,18 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
     return ASTER_OK;
 }
 
+aster_status grantor_settings_keep_in(struct grantor_settings *settings, const char *journal, const char *store,
+                                      struct aster_error *error)
+{
+    bool failed = false;
+    free(settings->journal);
+    free(settings->store);
+    settings->journal = copy_text(journal, &failed);
+    settings->store = copy_text(store, &failed);
+    return failed ? aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the configuration")
+                  : grantor_settings_check_place(settings, "the command line", error);
+}
+
 static void free_texts(struct grantor_texts *texts)
 {
     for (size_t i = 0; i < texts->count; i++) {
@@ -211,6 +241,7 @@ void grantor_settings_destroy(struct grantor_settings *settings)
     free(settings->nodes);
     free_texts(&settings->quic);
     free_texts(&settings->tcp);
+    free(settings->journal);
     free(settings->store);
     free(settings->node_directory);
     free(settings->key);

@@ -25,7 +25,8 @@ struct grantor_node {
 };
 
 struct grantor_settings {
-    char *store;          /* "mem:" or "sqlite:PATH" */
+    char *journal;        /* "sqlite:PATH" or "none"; NULL when store is given. Default: in $STATE_DIRECTORY */
+    char *store;          /* "sqlite:PATH"; NULL when journal is given */
     char *node_directory; /* key mode; NULL in CA mode */
     char *key;            /* CA mode: PEM files */
     char *certificate;
@@ -49,6 +50,10 @@ const char *grantor_verb_name(int verb);
 
 /* Errors: ASTER_ERR_INVALID with file, line, what is wrong and what to do next; ASTER_ERR_IO; ASTER_ERR_NOMEM. */
 aster_status grantor_settings_read(const char *path, struct grantor_settings **settings, struct aster_error *error);
+/* Instead of what the file says about both, either of which may be NULL here, but not both. As the file's they are
+ * checked. Errors: ASTER_ERR_INVALID, ASTER_ERR_NOMEM. */
+aster_status grantor_settings_keep_in(struct grantor_settings *settings, const char *journal, const char *store,
+                                      struct aster_error *error);
 void grantor_settings_destroy(struct grantor_settings *settings); /* NULL is legal */
 
 #endif

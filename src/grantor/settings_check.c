@@ -12,13 +12,33 @@
 #define DRAIN_LEAST_MS 100
 #define IDLE_MOST_MS 600000
 
+static bool is_sqlite(const char *place)
+{
+    return strncmp(place, "sqlite:", 7) == 0 && place[7] != '\0';
+}
+
+static bool is_journal(const char *journal)
+{
+    return strcmp(journal, "none") == 0 || is_sqlite(journal);
+}
+
+static int check_journal(cfg_t *cfg, cfg_opt_t *option)
+{
+    const char *journal = cfg_opt_getnstr(option, cfg_opt_size(option) - 1);
+    if (journal == NULL || is_journal(journal)) {
+        return 0;
+    }
+    cfg_error(cfg, "journal is \"%.100s\": write \"sqlite:PATH\" or \"none\"", journal);
+    return -1;
+}
+
 static int check_store(cfg_t *cfg, cfg_opt_t *option)
 {
     const char *store = cfg_opt_getnstr(option, cfg_opt_size(option) - 1);
-    if (store == NULL || strcmp(store, "mem:") == 0 || (strncmp(store, "sqlite:", 7) == 0 && store[7] != '\0')) {
+    if (store == NULL || is_sqlite(store)) {
         return 0;
     }
-    cfg_error(cfg, "store is \"%.100s\": write \"sqlite:PATH\" or \"mem:\"", store);
+    cfg_error(cfg, "store is \"%.100s\": write \"sqlite:PATH\", or journal = \"none\" to keep nothing", store);
     return -1;
 }
 
@@ -109,6 +129,7 @@ static int check_prefix(cfg_t *cfg, cfg_opt_t *option)
 
 void grantor_settings_checks(cfg_t *cfg)
 {
+    cfg_set_validate_func(cfg, "journal", check_journal);
     cfg_set_validate_func(cfg, "store", check_store);
     cfg_set_validate_func(cfg, "log-format", check_log_format);
     cfg_set_validate_func(cfg, "in-flight-max", check_in_flight);
@@ -128,14 +149,35 @@ void grantor_settings_checks(cfg_t *cfg)
     }
 }
 
+aster_status grantor_settings_check_place(const struct grantor_settings *settings, const char *path,
+                                          struct aster_error *error)
+{
+    const char *journal = settings->journal;
+    const char *store = settings->store;
+    if ((journal == NULL) == (store == NULL)) {
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "%s: %s: write journal = \"sqlite:/var/lib/aster/journal.db\", or \"none\" to keep "
+                               "nothing; or store = \"sqlite:PATH\" to share a file with programs of this host",
+                               path,
+                               journal == NULL ? "journal is missing, where decisions are kept"
+                                               : "there is a journal and a store, but decisions are kept in one place");
+    }
+    if (journal != NULL ? !is_journal(journal) : !is_sqlite(store)) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "%s: %s is \"%.100s\": write sqlite:PATH%s", path,
+                               journal != NULL ? "journal" : "store", journal != NULL ? journal : store,
+                               journal != NULL ? " or none" : "");
+    }
+    return ASTER_OK;
+}
+
 aster_status grantor_settings_whole(const struct grantor_settings *settings, const char *path,
                                     struct aster_error *error)
 {
     bool files = settings->key != NULL || settings->certificate != NULL || settings->roots != NULL;
     bool all_files = settings->key != NULL && settings->certificate != NULL && settings->roots != NULL;
-    if (settings->store == NULL) {
-        return aster_error_set(error, ASTER_ERR_INVALID,
-                               "%s: store is missing: write store = \"sqlite:PATH\" or \"mem:\"", path);
+    aster_status status = grantor_settings_check_place(settings, path, error);
+    if (status != ASTER_OK) {
+        return status;
     }
     if (settings->quic.count + settings->tcp.count == 0) {
         return aster_error_set(error, ASTER_ERR_INVALID,

@@ -13,4 +13,8 @@ void grantor_settings_checks(cfg_t *cfg);
 aster_status grantor_settings_whole(const struct grantor_settings *settings, const char *path,
                                     struct aster_error *error);
 
+/* Where decisions are kept: one place, and one that is known. Errors: ASTER_ERR_INVALID. */
+aster_status grantor_settings_check_place(const struct grantor_settings *settings, const char *path,
+                                          struct aster_error *error);
+
 #endif

@@ -27,6 +27,8 @@ struct aster_loop {
     struct epoll_event events[EVENTS_PER_ROUND];
     int event_count;
     _Atomic(struct aster_task *) posted; /* newest first */
+    struct aster_task gatherer;          /* while it is among them, posting wakes nobody */
+    atomic_bool gathering;
 };
 
 static int64_t monotonic_ns(void)
@@ -45,14 +47,41 @@ static void wake(struct aster_loop *loop)
     } while (written < 0 && errno == EINTR);
 }
 
-void aster_loop_post(struct aster_loop *loop, struct aster_task *task)
+/* Returns whether the loop is to be woken: otherwise somebody has, and it has not looked yet. */
+static bool push(struct aster_loop *loop, struct aster_task *task)
 {
     struct aster_task *head = atomic_load_explicit(&loop->posted, memory_order_relaxed);
     do {
         task->next = head;
     } while (
         !atomic_compare_exchange_weak_explicit(&loop->posted, &head, task, memory_order_release, memory_order_relaxed));
-    if (head == NULL) { /* otherwise somebody has woken the loop and it has not looked yet */
+    return head == NULL;
+}
+
+void aster_loop_post(struct aster_loop *loop, struct aster_task *task)
+{
+    if (push(loop, task)) {
+        wake(loop);
+    }
+}
+
+static void end_gathering(struct aster_task *task)
+{
+    struct aster_loop *loop = (void *)((char *)task - offsetof(struct aster_loop, gatherer));
+    atomic_store(&loop->gathering, false);
+}
+
+void aster_loop_gather(struct aster_loop *loop)
+{
+    if (!atomic_exchange(&loop->gathering, true)) {
+        loop->gatherer.run = end_gathering;
+        push(loop, &loop->gatherer);
+    }
+}
+
+void aster_loop_gathered(struct aster_loop *loop)
+{
+    if (atomic_load(&loop->gathering)) { /* it has not looked by itself */
         wake(loop);
     }
 }

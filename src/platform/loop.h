@@ -37,6 +37,9 @@ void aster_loop_destroy(struct aster_loop *loop);
 
 /* Any thread; does not block. Tasks run in the order of their posting. */
 void aster_loop_post(struct aster_loop *loop, struct aster_task *task);
+/* What is posted between these two wakes the loop once, at the second. One thread at a time. */
+void aster_loop_gather(struct aster_loop *loop);
+void aster_loop_gathered(struct aster_loop *loop);
 /* Run `function` on the loop's thread and wait for its result; on the loop's thread itself it is a plain call. */
 aster_status aster_loop_call(struct aster_loop *loop, aster_status (*function)(void *argument), void *argument);
 bool aster_loop_is_current(const struct aster_loop *loop);

@@ -29,7 +29,7 @@ static int open_world(void **state)
 {
     (void)state;
     static const char *const names[] = {"roots.pem", "server.key", "server.crt", "client.key", "client.crt"};
-    grantor_process_init(&server, "mem:");
+    grantor_process_init(&server, "none");
     grantor_client_init(&client, "unused");
     for (int i = 0; i < 5; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/%s", server.directory, names[i]);

@@ -33,7 +33,7 @@ static int64_t epochs[2];
 static int open_world(void **state)
 {
     (void)state;
-    grantor_world_init(&world, "mem:");
+    grantor_world_init(&world, "sqlite");
     grantor_world_configure(&world, "", "");
     grantor_world_start(&world);
     epochs[0] = grantor_world_take(&world.a, "quic/bystander", TTL_MS);

@@ -18,8 +18,8 @@ HTTP = 'http = "127.0.0.1:0"\n'
 HOSTILE = ['say "quote" \\ back', "a=b level=error", "M\u00fcnchen \U0001f512", "turn \u202e round", "{}[]\"},{\""]
 
 
-def started(world, rest="", store="mem:", *arguments):
-    server = Asterd(world, store)
+def started(world, rest="", kept='journal = "none"', *arguments):
+    server = Asterd(world, kept)
     server.configure(HTTP + rest)
     server.start(*arguments)
     server.await_ready()
@@ -136,7 +136,7 @@ def test_other_machines_are_not_served(world):
 
 
 def test_ready_says_when_the_store_fails_and_when_it_works_again(world):
-    server, http = started(world, store="sqlite:" + world.database)
+    server, http = started(world, kept=f'store = "sqlite:{world.database}"')
     world.aster("acquire", "before", "--ttl", "1m")
     assert http.get("/readyz") == "ready\n"
     limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1024, resource.RLIM_INFINITY))
@@ -176,7 +176,7 @@ def test_idle_connections_and_slow_requests_do_not_keep_others_out(world):
 
 
 def test_the_log_is_json_and_hostile_names_stay_names(world):
-    server, _ = started(world, "", "mem:", "--log-format", "json")
+    server, _ = started(world, "", 'journal = "none"', "--log-format", "json")
     for name in HOSTILE:
         world.aster("acquire", name, "--ttl", "1m")
     world.aster("put", HOSTILE[0], "--epoch", "9", "--holder", server.client, stdin=b"x", code=77)

@@ -10,12 +10,12 @@
 #define WAIT_MS 20000
 
 static struct grantor_world world;
-static const char *store = "mem:";
+static const char *journal = "sqlite";
 
 static int open_world(void **state)
 {
     (void)state;
-    grantor_world_init(&world, store);
+    grantor_world_init(&world, journal);
     grantor_world_configure(&world, "", "http = \"127.0.0.1:0\"\n");
     grantor_world_start(&world);
     return 0;
@@ -353,7 +353,7 @@ int main(void)
         EACH(whoever_does_not_read_its_answers_is_waited_for_and_delays_nobody),
         EACH(whoever_leaves_without_reading_costs_nothing),
     };
-    int failed = cmocka_run_group_tests_name("memory", tests, NULL, NULL);
-    store = NULL;
-    return failed + cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("journal", tests, NULL, NULL);
+    journal = NULL;
+    return failed + cmocka_run_group_tests_name("shared file", tests, NULL, NULL);
 }

@@ -8,12 +8,12 @@
 #define TTL_MS 40000
 
 static struct grantor_world world;
-static const char *store = "mem:";
+static const char *journal = "sqlite";
 
 static int open_world(void **state)
 {
     (void)state;
-    grantor_world_init(&world, store);
+    grantor_world_init(&world, journal);
     grantor_world_configure(&world, "", "");
     grantor_world_start(&world);
     return 0;
@@ -253,7 +253,7 @@ int main(void)
         EACH(a_clean_stop_logs_the_last_decisions),
         EACH(a_watch_ends_when_its_role_or_prefix_is_withdrawn),
     };
-    int failed = cmocka_run_group_tests_name("memory", tests, NULL, NULL);
-    store = NULL;
-    return failed + cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("journal", tests, NULL, NULL);
+    journal = NULL;
+    return failed + cmocka_run_group_tests_name("shared file", tests, NULL, NULL);
 }

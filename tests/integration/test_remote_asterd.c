@@ -44,10 +44,10 @@ static void start_server(void)
     grantor_process_start(&server);
 }
 
-static int open_on(const char *store)
+static int open_on(const char *journal)
 {
     char node[96];
-    grantor_process_init(&server, store);
+    grantor_process_init(&server, journal);
     remote_client_init(&a);
     remote_client_init(&b);
     start_server();
@@ -67,7 +67,7 @@ static int open_all(void **state)
 static int open_memory(void **state)
 {
     (void)state;
-    return open_on("mem:");
+    return open_on("sqlite");
 }
 
 static int close_all(void **state)

@@ -38,7 +38,7 @@ static int open_all(void **state)
     char server_id[ASTER_NODE_ID_SIZE];
     struct aster_grantor_options options = ASTER_GRANTOR_OPTIONS_INIT;
     (void)state;
-    grantor_process_init(&server, NULL);
+    grantor_process_init(&server, "sqlite");
     remote_client_init(&client);
     snprintf(text, sizeof text, "node \"%s\" {}\n", client.id);
     grantor_process_configure(&server, text);

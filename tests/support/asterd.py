@@ -21,10 +21,10 @@ def skip_without_asterd():
 class Asterd:
     """In the directory of a World; World.close() ends it."""
 
-    def __init__(self, world, store="mem:"):
+    def __init__(self, world, kept='journal = "none"'):
         self.world = world
         self.config = world.path("asterd.conf")
-        self.store = store
+        self.kept = kept
         self.id = self._node("server")
         self.client = self._node("client")
         self.lines = []
@@ -38,7 +38,7 @@ class Asterd:
 
     def configure(self, rest="", roles='"operator"'):
         with open(self.config, "w", encoding="utf-8") as config:
-            config.write(f'store = "{self.store}"\nnode-directory = "{self.world.path("server")}"\n'
+            config.write(f'{self.kept}\nnode-directory = "{self.world.path("server")}"\n'
                          'listen { quic = {"127.0.0.1:0"} }\n'
                          f'node "{self.client}" {{ name = "client" roles = {{{roles}}} }}\n{rest}')
 
@@ -48,8 +48,7 @@ class Asterd:
         self.process = subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                         env={**os.environ, **environment})
         self.world.started.append(self.process)
-        self.reader = threading.Thread(target=self._read, args=(self.process.stderr, self.lines), daemon=True)
-        self.reader.start()
+        threading.Thread(target=self._read, args=(self.process.stderr, self.lines), daemon=True).start()
 
     @staticmethod
     def _read(stream, lines):
@@ -64,9 +63,8 @@ class Asterd:
         found = []
 
         def look():
-            ended = self.process.poll() is not None and not self.reader.is_alive()  # and its last words are read
             found[:] = [line for line in list(self.lines) if all(text in line for text in texts)]
-            return found or ended
+            return found or self.process.poll() is not None
 
         until(look)
         assert found, (texts, self.lines)

@@ -21,13 +21,13 @@
 
 #define PATIENCE_SECONDS 20
 
-void grantor_process_init(struct grantor_process *process, const char *store)
+void grantor_process_init(struct grantor_process *process, const char *journal)
 {
     char node[96];
     char id[ASTER_NODE_ID_SIZE];
     struct aster_error error = ASTER_ERROR_INIT;
     memset(process, 0, sizeof *process);
-    process->store = store;
+    process->journal = journal;
     snprintf(process->directory, sizeof process->directory, "/tmp/aster-asterd-XXXXXX");
     assert_non_null(mkdtemp(process->directory));
     snprintf(process->config, sizeof process->config, "%s/asterd.conf", process->directory);
@@ -71,10 +71,12 @@ void grantor_process_configure(struct grantor_process *process, const char *rest
 {
     FILE *file = fopen(process->config, "w");
     assert_non_null(file);
-    if (process->store != NULL) {
-        fprintf(file, "store = \"%s\"\n", process->store);
-    } else {
+    if (process->journal == NULL) {
         fprintf(file, "store = \"sqlite:%s/leases.db\"\n", process->directory);
+    } else if (strcmp(process->journal, "sqlite") == 0) {
+        fprintf(file, "journal = \"sqlite:%s/journal.db\"\n", process->directory);
+    } else {
+        fprintf(file, "journal = \"%s\"\n", process->journal);
     }
     if (process->files != NULL) {
         fputs(process->files, file);

@@ -10,8 +10,8 @@
 struct grantor_process {
     char directory[64]; /* of the configuration, the node's files and the store */
     char config[128];
-    const char *store; /* "mem:", or NULL for SQLite in the directory */
-    const char *files; /* CA mode: the lines of key, certificate and roots; NULL = the node in the directory */
+    const char *journal; /* "none"; "sqlite": a journal in the directory; NULL: a shared SQLite file there */
+    const char *files;   /* CA mode: the lines of key, certificate and roots; NULL = the node in the directory */
     pid_t pid;
     uint16_t quic;
     uint16_t tcp;
@@ -24,7 +24,7 @@ struct grantor_process {
 };
 
 /* Make the directory and the node. */
-void grantor_process_init(struct grantor_process *process, const char *store);
+void grantor_process_init(struct grantor_process *process, const char *journal);
 /* Drain what runs, which must end with success (a sanitizer's report would not be one), and remove the directory. */
 void grantor_process_fini(struct grantor_process *process);
 

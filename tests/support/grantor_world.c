@@ -5,9 +5,9 @@
 
 #include "support/unit.h"
 
-void grantor_world_init(struct grantor_world *world, const char *store)
+void grantor_world_init(struct grantor_world *world, const char *journal)
 {
-    grantor_process_init(&world->server, store);
+    grantor_process_init(&world->server, journal);
     grantor_client_init(&world->a, "a");
     grantor_client_init(&world->b, "b");
     grantor_client_init(&world->op, "op");

@@ -12,8 +12,8 @@ struct grantor_world {
     struct grantor_client op;
 };
 
-/* Files only; `store` as in grantor_process. */
-void grantor_world_init(struct grantor_world *world, const char *store);
+/* Files only; `journal` as in grantor_process. */
+void grantor_world_init(struct grantor_world *world, const char *journal);
 void grantor_world_fini(struct grantor_world *world);
 /* Write the configuration: all three nodes, `of_b` inside the section of b, `rest` at the end. */
 void grantor_world_configure(struct grantor_world *world, const char *of_b, const char *rest);

@@ -9,7 +9,7 @@
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-#define BASE "store = \"mem:\"\nnode-directory = \"/n\"\nlisten { quic = {\":7400\"} }\n"
+#define BASE "journal = \"none\"\nnode-directory = \"/n\"\nlisten { quic = {\":7400\"} }\n"
 
 static aster_status read_text(const char *text, struct grantor_settings **settings, struct aster_error *error)
 {
@@ -38,6 +38,9 @@ static void mistakes_are_reported_with_their_line(void **state)
 {
     (void)state;
     expect_mistake("store = \"disk\"\n", ":1:", "sqlite:PATH");
+    expect_mistake("store = \"mem:\"\n", ":1:", "journal = \"none\"");
+    expect_mistake("journal = \"memory\"\n", ":1:", "sqlite:PATH");
+    expect_mistake("journal = \"sqlite:\"\n", ":1:", "sqlite:PATH");
     expect_mistake(BASE "nonsense = 3\n", ":4:", "nonsense");
     expect_mistake(BASE "node \"xyz\" { }\n", ":4:", "64 lower-case hexadecimal digits");
     expect_mistake(BASE "in-flight-max = 3\n", ":4:", "1024 to");
@@ -51,11 +54,33 @@ static void mistakes_are_reported_with_their_line(void **state)
 static void what_is_missing_is_named(void **state)
 {
     (void)state;
-    expect_mistake("node-directory = \"/n\"\nlisten { quic = {\":7400\"} }\n", "store", "missing");
-    expect_mistake("store = \"mem:\"\nnode-directory = \"/n\"\n", "listen", "quic");
-    expect_mistake("store = \"mem:\"\nlisten { tcp = {\":7400\"} }\n", "node-directory", "CA mode");
+    expect_mistake("node-directory = \"/n\"\nlisten { quic = {\":7400\"} }\n", "journal = \"sqlite:", "missing");
+    expect_mistake(BASE "store = \"sqlite:/s\"\n", "one place", "journal");
+    expect_mistake("journal = \"none\"\nnode-directory = \"/n\"\n", "listen", "quic");
+    expect_mistake("journal = \"none\"\nlisten { tcp = {\":7400\"} }\n", "node-directory", "CA mode");
     expect_mistake(BASE "roots = \"/r\"\n", "node-directory", "CA mode");
     expect_mistake(BASE "node \"spiffe://x/y\" {}\n", "spiffe://x/y", "key mode");
+}
+
+static void a_service_keeps_its_journal_in_its_state_directory(void **state)
+{
+    (void)state;
+    struct grantor_settings *settings = NULL;
+    struct aster_error error = ASTER_ERROR_INIT;
+    const char *text = "node-directory = \"/n\"\nlisten { quic = {\":7400\"} }\n";
+    setenv("STATE_DIRECTORY", "/var/lib/aster:/var/lib/other", 1);
+    assert_int_equal(read_text(text, &settings, &error), ASTER_OK);
+    assert_string_equal(settings->journal, "sqlite:/var/lib/aster/journal.db");
+    grantor_settings_destroy(settings);
+    assert_int_equal(read_text(BASE, &settings, &error), ASTER_OK);
+    assert_string_equal(settings->journal, "none");
+    assert_int_equal(grantor_settings_keep_in(settings, NULL, "sqlite:/s", &error), ASTER_OK);
+    assert_null(settings->journal);
+    assert_string_equal(settings->store, "sqlite:/s");
+    assert_int_equal(grantor_settings_keep_in(settings, "sqlite:/j", "sqlite:/s", &error), ASTER_ERR_INVALID);
+    assert_int_equal(grantor_settings_keep_in(settings, "disk", NULL, &error), ASTER_ERR_INVALID);
+    grantor_settings_destroy(settings);
+    unsetenv("STATE_DIRECTORY");
 }
 
 static void a_file_that_is_not_there_is_an_io_error(void **state)
@@ -142,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mistakes_are_reported_with_their_line),
         cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(a_service_keeps_its_journal_in_its_state_directory),
         cmocka_unit_test(a_file_that_is_not_there_is_an_io_error),
         cmocka_unit_test(roles_and_prefixes_decide_together),
         cmocka_unit_test(only_an_exact_identity_is_known),
