@@ -16,6 +16,8 @@
 #include "platform/files.h"
 #include "platform/host.h"
 
+#define ROOM_LEAST ((uint64_t)64 << 20) /* of the file and its write-ahead log, with some to spare */
+
 enum level { LEVEL_OK, LEVEL_WARN, LEVEL_FAIL };
 
 struct doctor {
@@ -92,6 +94,33 @@ static void check_host(struct doctor *doctor)
                    : "/proc is not mounted: processes that leave a command's group are not found");
 }
 
+/* `path`: the store, or the directory that it would be made in. */
+static void check_file_system(struct doctor *doctor, const char *path)
+{
+    uint64_t magic = 0;
+    uint64_t bytes = 0;
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (aster_file_system_magic(path, &magic, &error) != ASTER_OK ||
+        aster_file_system_free(path, &bytes, &error) != ASTER_OK) {
+        report(doctor, LEVEL_FAIL, "file system", "%s", error.message);
+        return;
+    }
+    const char *network = aster_filesystem_network_name(magic);
+    const char *memory = aster_filesystem_memory_name(magic);
+    if (network != NULL) {
+        report(doctor, LEVEL_FAIL, "file system",
+               "%s: shared between machines, where SQLite's WAL does not work; use a local disk", network);
+    } else if (memory != NULL) {
+        report(doctor, LEVEL_WARN, "file system",
+               "%s is memory: after a reboot epochs begin again, and an old fence may pass one day; use a disk",
+               memory);
+    } else {
+        report(doctor, LEVEL_OK, "file system", "local");
+    }
+    report(doctor, bytes >= ROOM_LEAST ? LEVEL_OK : LEVEL_WARN, "room", "%.1f MiB free%s", (double)bytes / 1048576,
+           bytes >= ROOM_LEAST ? "" : ": once it is full nothing is granted or released; make room");
+}
+
 /* Where the store would be made: its directory must be there, or, for the default store, can be made as well. */
 static void check_place(struct doctor *doctor, const struct aster_store_name *name)
 {
@@ -106,14 +135,13 @@ static void check_place(struct doctor *doctor, const struct aster_store_name *na
                directory, strerrordesc_np(errno));
     } else {
         report(doctor, LEVEL_OK, "file", "%s is not there yet; the first lease makes it", name->path);
+        check_file_system(doctor, directory);
     }
 }
 
 static void check_file(struct doctor *doctor, const char *path)
 {
     struct stat facts;
-    uint64_t magic = 0;
-    struct aster_error error = ASTER_ERROR_INIT;
     if (stat(path, &facts) != 0) {
         report(doctor, LEVEL_FAIL, "file", "%s: %s", path, strerrordesc_np(errno));
         return;
@@ -127,13 +155,7 @@ static void check_file(struct doctor *doctor, const char *path)
     } else {
         report(doctor, LEVEL_OK, "file", "%s is yours alone", path);
     }
-    if (aster_file_system_magic(path, &magic, &error) != ASTER_OK) {
-        report(doctor, LEVEL_FAIL, "file system", "%s", error.message);
-        return;
-    }
-    const char *network = aster_filesystem_network_name(magic);
-    report(doctor, network == NULL ? LEVEL_OK : LEVEL_FAIL, "file system", "%s%s", network == NULL ? "local" : network,
-           network == NULL ? "" : ": shared between machines, where SQLite's WAL does not work; use a local disk");
+    check_file_system(doctor, path);
 }
 
 static bool count_row(const struct aster_snapshot *row, void *user)

@@ -11,6 +11,7 @@
 #define TAIL 3 /* a closing quote, a closing brace and the newline always fit */
 
 static _Atomic(enum grantor_log_format) chosen = GRANTOR_LOGFMT;
+static _Atomic(int) output = STDERR_FILENO;
 
 bool grantor_log_format_named(const char *name, enum grantor_log_format *format)
 {
@@ -25,6 +26,11 @@ bool grantor_log_format_named(const char *name, enum grantor_log_format *format)
 void grantor_log_use(enum grantor_log_format format)
 {
     atomic_store_explicit(&chosen, format, memory_order_relaxed);
+}
+
+void grantor_log_to(int fd)
+{
+    atomic_store_explicit(&output, fd, memory_order_relaxed);
 }
 
 static size_t room(const struct grantor_line *line)
@@ -123,6 +129,6 @@ void grantor_line_end(struct grantor_line *line)
         line->text[line->used++] = '}';
     }
     line->text[line->used++] = '\n';
-    ssize_t written = write(STDERR_FILENO, line->text, line->used);
+    ssize_t written = write(atomic_load_explicit(&output, memory_order_relaxed), line->text, line->used);
     (void)written; /* there is nowhere to report it */
 }

@@ -1,4 +1,4 @@
-/* The log: one line per event on standard error, as logfmt or as JSON. Any thread. Never a value or a secret. */
+/* The log: one line per event, as logfmt or as JSON. Any thread. Never a value or a secret. */
 #ifndef GRANTOR_LOG_H
 #define GRANTOR_LOG_H
 
@@ -24,6 +24,8 @@ struct grantor_line {
 bool grantor_log_format_named(const char *name, enum grantor_log_format *format);
 /* For the lines that begin from now on; logfmt until it is called. */
 void grantor_log_use(enum grantor_log_format format);
+/* Where lines go from now on; standard error until it is called. */
+void grantor_log_to(int fd);
 
 /* Begin with time, level and event. */
 void grantor_line_init(struct grantor_line *line, enum grantor_level level, const char *event);

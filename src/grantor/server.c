@@ -97,14 +97,7 @@ static const struct aster_link_handler handler = {opened, frame, drained, closed
 static void end_round(struct aster_round *round, int64_t now_ns)
 {
     (void)now_ns;
-    struct grantor_state *state = (void *)((char *)round - offsetof(struct grantor_state, round));
-    grantor_flights_submit(state);
-    for (struct grantor_session *session = state->sessions; session != NULL && state->read_bytes > 0;
-         session = session->next) {
-        if (session->chunks != NULL && !session->failed) {
-            grantor_session_pump(session);
-        }
-    }
+    grantor_state_end_round((void *)((char *)round - offsetof(struct grantor_state, round)));
 }
 
 static aster_status add_round(void *argument)
@@ -140,24 +133,8 @@ static void take_limits(struct grantor_state *state, const struct grantor_settin
 
 static aster_status prepare(struct grantor_state *state, struct aster_error *error)
 {
-    state->batches_end = &state->batches;
-    state->renewals_end = &state->renewals;
-    state->others_end = &state->others;
+    aster_status status = grantor_state_init(state, error);
     state->round.end = end_round;
-    state->in = (struct aster_scratch){malloc(ASTER_SCRATCH_SIZE), ASTER_SCRATCH_SIZE, 0};
-    state->out = (struct aster_scratch){malloc(ASTER_SCRATCH_SIZE), ASTER_SCRATCH_SIZE, 0};
-    state->frame = malloc(ASTER_FRAME_PAYLOAD_MAX);
-    state->page = grantor_page_create();
-    if (state->in.data == NULL || state->out.data == NULL || state->frame == NULL || state->page == NULL) {
-        return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the server's buffers");
-    }
-    aster_status status = grantor_peers_create(&state->peers, error);
-    if (status == ASTER_OK) {
-        status = grantor_repeats_create(&state->repeats, error);
-    }
-    if (status == ASTER_OK) {
-        status = grantor_calls_create(&state->calls, error);
-    }
     if (status == ASTER_OK) {
         status = aster_loop_create("asterd-net", &state->loop, error);
     }
@@ -292,17 +269,11 @@ static void destroy(struct grantor_server *server, bool keep_settings)
     aster_serializer_destroy(state->serializer);
     aster_loop_destroy(state->loop); /* runs what was posted */
     grantor_parking_destroy(state->parking);
-    grantor_repeats_destroy(state->repeats);
-    grantor_calls_destroy(state->calls);
-    grantor_peers_destroy(state->peers);
-    grantor_page_destroy(state->page);
+    grantor_state_fini(state);
     if (keep_settings) {
         grantor_admission_keep_settings(state->admission);
     }
     grantor_admission_destroy(state->admission);
-    free(state->in.data);
-    free(state->out.data);
-    free(state->frame);
     free(server);
 }
 

@@ -33,7 +33,7 @@ static void report(cfg_t *cfg, const char *format, va_list arguments)
     char text[ASTER_ERROR_MESSAGE_MAX];
     vsnprintf(text, sizeof text, format, arguments);
     if (reported != NULL && reported->status == ASTER_OK) { /* the first is the cause */
-        aster_error_set(reported, ASTER_ERR_INVALID, "%s:%d: %s; see asterd(8) for the options",
+        aster_error_set(reported, ASTER_ERR_INVALID, "%s:%d: %s; see asterd.conf(5)",
                         cfg != NULL && cfg->filename != NULL ? cfg->filename : "configuration",
                         cfg != NULL ? cfg->line : 0, text);
     }

@@ -60,4 +60,12 @@ struct grantor_state {
     struct grantor_page *page; /* for news */
 };
 
+/* The lists and buffers of a state that is all zero; loop, serializer, admission, parking and reader are the server's
+ * affair. Errors: ASTER_ERR_NOMEM, ASTER_ERR_IO (no entropy); fini() is due then, too. */
+aster_status grantor_state_init(struct grantor_state *state, struct aster_error *error);
+void grantor_state_fini(struct grantor_state *state);
+
+/* The end of a round of the loop: submit what it brought, and send what found no room before. */
+void grantor_state_end_round(struct grantor_state *state);
+
 #endif

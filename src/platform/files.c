@@ -56,6 +56,16 @@ aster_status aster_file_system_magic(const char *path, uint64_t *magic, struct a
     return ASTER_OK;
 }
 
+aster_status aster_file_system_free(const char *path, uint64_t *bytes, struct aster_error *error)
+{
+    struct statfs facts;
+    if (statfs(path, &facts) != 0) {
+        return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot tell how much room the file system has");
+    }
+    *bytes = (uint64_t)facts.f_bavail * (uint64_t)facts.f_bsize;
+    return ASTER_OK;
+}
+
 void aster_pause_ns(int64_t ns)
 {
     const struct timespec pause = {ns / 1000000000, ns % 1000000000};

@@ -23,6 +23,9 @@ aster_status aster_file_identify(const char *path, struct aster_file_identity *i
 /* statfs' f_type of the file system that `path` is on. Errors: ASTER_ERR_IO. */
 aster_status aster_file_system_magic(const char *path, uint64_t *magic, struct aster_error *error);
 
+/* Bytes that this user may still write to the file system that `path` is on. Errors: ASTER_ERR_IO. */
+aster_status aster_file_system_free(const char *path, uint64_t *bytes, struct aster_error *error);
+
 /* The process, of this PID namespace, that has a part of `path` locked for writing (fcntl), and its program. False =
  * nobody, or it cannot be seen. Opens no descriptor of the file: closing that would drop this process's own locks. */
 struct aster_lock_owner {

@@ -110,3 +110,8 @@ const char *aster_filesystem_network_name(uint64_t magic)
     }
     return NULL;
 }
+
+const char *aster_filesystem_memory_name(uint64_t magic)
+{
+    return magic == 0x01021994 ? "tmpfs" : magic == 0x858458f6 ? "ramfs" : NULL;
+}

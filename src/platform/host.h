@@ -22,5 +22,7 @@ aster_status aster_host_process_identity(char identity[ASTER_PROCESS_IDENTITY_SI
 /* Does statfs' f_type `magic` belong to a file system shared between machines (NFS, SMB, 9p, Ceph, FUSE, ...)?
  * Returns its name, or NULL for a local one. Pure. */
 const char *aster_filesystem_network_name(uint64_t magic);
+/* The same for a file system that is memory and empty after a reboot (tmpfs, ramfs). Pure. */
+const char *aster_filesystem_memory_name(uint64_t magic);
 
 #endif

@@ -321,6 +321,22 @@ def test_the_doctor_finds_what_keeps_a_store_from_working(world):
         assert level("file", code=0)[0] == "OK"
 
 
+def test_the_doctor_warns_of_a_store_in_memory_and_of_a_full_disk(world):
+    def found(path):
+        world.environment["ASTER_STORE"] = "sqlite:" + path
+        return {line["check"]: line for line in json.loads(world.aster("doctor", "--json").out)}
+
+    assert found(world.database)["room"]["level"] == "OK"
+    if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK):
+        in_memory = found("/dev/shm/aster-doctor-test.db")["file system"]  # it is not made
+        assert in_memory["level"] == "WARN" and "reboot" in in_memory["text"], in_memory
+    script = f"mkdir small && mount -t tmpfs -o size=8m none small && {ASTER} doctor --store sqlite:small/x.db"
+    in_a_small_one = subprocess.run(["unshare", "--mount", "sh", "-c", script], cwd=world.directory,
+                                    env=world.environment, capture_output=True, text=True)
+    if in_a_small_one.returncode == 0:  # not without the right to mount
+        assert "8.0 MiB free: once it is full" in in_a_small_one.stdout, in_a_small_one.stdout
+
+
 def test_the_default_store_is_private(world):
     state = world.path("state")
     os.mkdir(state)

@@ -29,6 +29,19 @@ for file in bin/aster bin/aster-conformance lib/libaster.so lib/libaster.a lib/l
     share/doc/aster/README.md share/man/man1/aster.1 share/bash-completion/completions/aster; do
     [ -e "$prefix/$file" ] || fail "not installed: $file"
 done
+# Whoever reads the installed guides can follow their links.
+python3 - "$prefix/share/doc/aster" <<'PY' || fail "a link of the installed guides leads nowhere"
+import os, re, sys
+broken = []
+for directory, _, names in os.walk(sys.argv[1]):
+    for name in (n for n in names if n.endswith(".md")):
+        text = re.sub(r"```.*?```", "", open(os.path.join(directory, name)).read(), flags=re.S)
+        for target in re.findall(r"\]\(([^)#\s]+)", text):
+            if "://" not in target and not os.path.exists(os.path.join(directory, target)):
+                broken.append(f"{os.path.join(directory, name)}: {target}")
+print("\n".join(broken))
+sys.exit(bool(broken))
+PY
 if grep -rn "$ASTER_SOURCE" "$prefix/include" "$prefix/lib/pkgconfig" "$prefix/lib/cmake"; then
     fail "installed files name the source tree"
 fi
@@ -68,6 +81,11 @@ same_symbols() { # same_symbols LIBRARY HEADER...
 mapfile -t core_headers < <(find "$prefix/include/aster" -name '*.h' ! -name sqlite.h ! -name grantor.h ! -name conformance.h)
 same_symbols "$prefix/lib/libaster.so" "${core_headers[@]}"
 same_symbols "$prefix/lib/libaster-sqlite.so" "$prefix/include/aster/sqlite.h"
+if [ -e "$prefix/sbin/asterd" ]; then
+    for file in share/man/man8/asterd.8 share/man/man5/asterd.conf.5 lib/systemd/system/asterd.service lib/sysusers.d/aster.conf; do
+        [ -e "$prefix/$file" ] || fail "not installed: $file"
+    done
+fi
 if [ -e "$prefix/lib/pkgconfig/libaster-grantor.pc" ]; then
     same_symbols "$prefix/lib/libaster-grantor.so" "$prefix/include/aster/grantor.h"
     # shellcheck disable=SC2046

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`aster run` when the lease is lost, or the runner itself: no command survives into another's lease."""
+import json
 import os
 import signal
 import sqlite3
@@ -39,6 +40,19 @@ def test_a_revoke_ends_the_whole_group(world):
     said = running.stderr.read().decode()
     assert said.count("\n") == 1 and "revoked" in said and "lease lost" in said, said
     assert not alive(pid)
+
+
+def test_with_json_everything_that_happens_is_an_object(world):
+    running, pid = start(world, "--ttl", "1500ms", "--json", script="echo its own >&2; " + GROUP)
+    world.aster("revoke", "r")
+    assert running.wait(10) == 76 and not alive(pid)
+    said = running.stderr.read().decode().splitlines()
+    said.remove("its own")
+    events = [json.loads(line) for line in said]
+    assert [e["event"] for e in events][0] == "acquired" and "lost" in [e["event"] for e in events], events
+    assert all(e["resource"] == "r" and e["epoch"] == 1 and e["text"] and e["at"] for e in events), events
+    done = [json.loads(line)["event"] for line in world.aster("run", "r", "--json", "--", "true").err.splitlines()]
+    assert done == ["acquired", "released"], done
 
 
 def test_a_command_that_releases_its_own_lease_is_told_so(world):

@@ -48,7 +48,8 @@ class Asterd:
         self.process = subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                         env={**os.environ, **environment})
         self.world.started.append(self.process)
-        threading.Thread(target=self._read, args=(self.process.stderr, self.lines), daemon=True).start()
+        self.reader = threading.Thread(target=self._read, args=(self.process.stderr, self.lines), daemon=True)
+        self.reader.start()
 
     @staticmethod
     def _read(stream, lines):
@@ -63,8 +64,9 @@ class Asterd:
         found = []
 
         def look():
+            ended = self.process.poll() is not None and not self.reader.is_alive()  # and its last words are read
             found[:] = [line for line in list(self.lines) if all(text in line for text in texts)]
-            return found or self.process.poll() is not None
+            return found or ended
 
         until(look)
         assert found, (texts, self.lines)

@@ -12,16 +12,14 @@
 
 static char written[2 * GRANTOR_LINE_MAX];
 
-/* What write() does with standard error while `line` ends. */
+/* What `line` is when it ends. */
 static const char *end_of(struct grantor_line *line)
 {
     int ends[2];
-    int saved = dup(STDERR_FILENO);
     assert_int_equal(pipe(ends), 0);
-    dup2(ends[1], STDERR_FILENO);
+    grantor_log_to(ends[1]);
     grantor_line_end(line);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
+    grantor_log_to(STDERR_FILENO);
     close(ends[1]);
     ssize_t got = read(ends[0], written, sizeof written - 1);
     close(ends[0]);
@@ -163,13 +161,11 @@ static void a_line_that_is_too_long_is_cut_and_still_well_formed(void **state)
 static const char *audit(struct aster_event event)
 {
     int ends[2];
-    int saved = dup(STDERR_FILENO);
     event.resource = aster_text("catalog");
     assert_int_equal(pipe(ends), 0);
-    dup2(ends[1], STDERR_FILENO);
+    grantor_log_to(ends[1]);
     grantor_audit_log(&event);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
+    grantor_log_to(STDERR_FILENO);
     close(ends[1]);
     ssize_t got = read(ends[0], written, sizeof written - 1);
     close(ends[0]);

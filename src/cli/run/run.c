@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -57,29 +56,6 @@ static const struct aster_option options[] = {
     ASTER_OPTION_END,
 };
 
-void aster_run_say(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fputs("aster run: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-}
-
-void aster_run_tell(const struct aster_run *run, const char *format, ...)
-{
-    va_list args;
-    if (!run->options->verbose) {
-        return;
-    }
-    va_start(args, format);
-    fputs("aster run: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-}
-
 /* TERM must not come before a renewal on a healthy store had its turn. */
 static int choose_times(const struct aster_cli *cli, struct aster_run *run)
 {
@@ -125,7 +101,7 @@ static void say_who_holds_it(const struct aster_run *run, struct aster_serialize
     if (run->options->wait_ms > 0 && aster_inspect(serializer, run->resource, &reply, NULL) == ASTER_OK &&
         reply.decision.snapshot.held && reply.decision.snapshot.remaining_ns > 0) {
         const struct aster_snapshot *row = &reply.decision.snapshot;
-        aster_run_say("waiting: %.*s is held by %.*s, epoch %" PRId64 ", since %s, remaining %s",
+        aster_run_say(run, "waiting", "waiting: %.*s is held by %.*s, epoch %" PRId64 ", since %s, remaining %s",
                       (int)row->resource.size, (const char *)row->resource.data, (int)row->holder.size,
                       (const char *)row->holder.data, row->epoch, aster_text_since(row->since_unix_ms, since),
                       aster_text_seconds(row->remaining_ns, remaining));
@@ -245,7 +221,8 @@ static int with_store(const struct aster_cli *cli, struct aster_run *run)
 
 static int run_command(const struct aster_cli *cli, const void *user, int argc, char **argv)
 {
-    struct aster_run run = {.options = user, .resource = aster_text(argv[0]), .status_fd = -1, .signal_fd = -1};
+    struct aster_run run = {
+        .options = user, .json = cli->json, .resource = aster_text(argv[0]), .status_fd = -1, .signal_fd = -1};
     struct aster_error error = ASTER_ERROR_INIT;
     char holder[ASTER_HOLDER_SIZE];
     if (argc < 3) {
@@ -288,7 +265,8 @@ const struct aster_command aster_command_run = {
                "environment.\n\n"
                "Exit status: the command's own (128 + N after signal N); 75 not acquired, 76 lease lost, 69 store "
                "unreachable,\n"
-               "77 refused, 64 usage, 78 configuration, 126 and 127 the command cannot be executed or found.",
+               "77 refused, 64 usage, 78 configuration, 126 and 127 the command cannot be executed or found.\n\n"
+               "With --json: one object per line on stderr for everything that happens to the lease.",
     .example = "aster run nightly-report --ttl 30s --wait 10s -- sh -c 'echo \"epoch $ASTER_EPOCH\"'",
     .options = options,
     .defaults = &defaults,

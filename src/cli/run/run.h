@@ -30,6 +30,7 @@ struct aster_run_options {
 /* One run, from the command line to the release. */
 struct aster_run {
     const struct aster_run_options *options;
+    bool json;
     struct aster_renew_plan plan;
     int64_t grace_ms;
     const char *store; /* as the child names it */
@@ -42,9 +43,12 @@ struct aster_run {
     sigset_t mask; /* what the command starts with */
 };
 
-/* One line on stderr, always or with --verbose. */
-void aster_run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void aster_run_tell(const struct aster_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One line on stderr: say() always, tell() with --verbose or --json. With --json it is an object, of which `event` is
+ * what programs go by. */
+void aster_run_say(const struct aster_run *run, const char *event, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void aster_run_tell(const struct aster_run *run, const char *event, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The lease is held: start the command, see it through, release. Returns the exit status. */
 int aster_run_supervise(struct aster_run *run);

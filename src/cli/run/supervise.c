@@ -68,14 +68,14 @@ static const char *why_ended(const struct aster_lease_report *report)
 static void say_lost(struct supervisor *self, const struct aster_lease_report *report, const char *what)
 {
     bool detail = report->last_error.message[0] != '\0' && report->status != ASTER_LEASE_FENCED;
-    aster_run_say("lease lost (epoch %" PRId64 "): %s%s%s; %s", report->epoch, why_ended(report), detail ? ": " : "",
-                  detail ? report->last_error.message : "", what);
+    aster_run_say(self->run, "lost", "lease lost (epoch %" PRId64 "): %s%s%s; %s", report->epoch, why_ended(report),
+                  detail ? ": " : "", detail ? report->last_error.message : "", what);
     self->lost = true;
 }
 
 static void kill_now(struct supervisor *self)
 {
-    aster_run_tell(self->run, "KILL sent");
+    aster_run_tell(self->run, "kill", "KILL sent");
     aster_child_signal(&self->child, SIGKILL);
     self->phase = PHASE_KILLED;
 }
@@ -106,7 +106,8 @@ static void end_command(struct supervisor *self, const struct aster_lease_report
     aster_child_signal(&self->child, SIGCONT);
     self->phase = PHASE_TERMINATING;
     say_lost(self, report, "ending the command");
-    aster_run_tell(self->run, "TERM sent; KILL follows in %" PRId64 " ms", (self->kill_at_ns - now) / ASTER_NS_PER_MS);
+    aster_run_tell(self->run, "term", "TERM sent; KILL follows in %" PRId64 " ms",
+                   (self->kill_at_ns - now) / ASTER_NS_PER_MS);
 }
 
 /* When the command must hear of the end if no renewal succeeds. */
@@ -122,7 +123,7 @@ static void look_at_lease(struct supervisor *self, int64_t now)
     aster_lease_report_get(self->run->lease, &report);
     if (report.renew_errors > self->errors_told) {
         self->errors_told = report.renew_errors;
-        aster_run_tell(self->run, "a renewal failed (%" PRId64 " so far): %s", report.renew_errors,
+        aster_run_tell(self->run, "renewal-failed", "a renewal failed (%" PRId64 " so far): %s", report.renew_errors,
                        report.last_error.message);
     }
     if (report.status == ASTER_LEASE_HELD) {
@@ -170,7 +171,8 @@ static int64_t wake_at_ns(const struct supervisor *self, int64_t now)
 static void stop_with_command(struct supervisor *self)
 {
     aster_child_take_terminal(&self->child);
-    aster_run_say("stopped with the command: the lease is not renewed now, and the command is killed at its limit");
+    aster_run_say(self->run, "stopped",
+                  "stopped with the command: the lease is not renewed now, and the command is killed at its limit");
     raise(SIGSTOP);
     aster_child_give_terminal(&self->child);
     aster_child_signal(&self->child, SIGCONT);
@@ -181,7 +183,7 @@ static void pass_signals(struct supervisor *self)
 {
     for (int number; (number = aster_run_signals_next(self->run->signal_fd)) != 0;) {
         if (number != SIGCHLD) {
-            aster_run_tell(self->run, "signal %d forwarded", number);
+            aster_run_tell(self->run, "signal", "signal %d forwarded", number);
             aster_child_signal(&self->child, number);
         } else {
             aster_processes_reap(self->child.pid, self->watchdog.pid);
@@ -234,14 +236,15 @@ static int finish(struct supervisor *self)
     int64_t timeout_ms = self->run->plan.ttl_ms < RELEASE_MAX_MS ? self->run->plan.ttl_ms : RELEASE_MAX_MS;
     aster_lease_report_get(self->run->lease, &report);
     if (aster_lease_release(self->run->lease, timeout_ms, NULL, &error) != ASTER_OK) {
-        aster_run_say("the lease is not released (%s); it lapses by itself within its ttl", error.message);
+        aster_run_say(self->run, "not-released", "the lease is not released (%s); it lapses by itself within its ttl",
+                      error.message);
     }
     if (!self->lost) {
         aster_lease_report_get(self->run->lease, &report);
         if (report.status == ASTER_LEASE_FENCED || report.status == ASTER_LEASE_LOST) {
             say_lost(self, &report, "noticed when the command had ended");
         } else {
-            aster_run_tell(self->run, "released epoch %" PRId64, report.epoch);
+            aster_run_tell(self->run, "released", "released epoch %" PRId64, report.epoch);
         }
     }
     return self->lost ? ASTER_EXIT_LOST : self->child.wait_status;
@@ -253,14 +256,15 @@ static int could_not_start(struct supervisor *self, enum aster_child_start resul
     char shown[ASTER_PRINTABLE_MAX];
     int code = ASTER_EXIT_INTERNAL;
     if (result == ASTER_CHILD_LATE) {
-        aster_run_say("lease lost before the command could start: the store was too slow for this ttl");
+        aster_run_say(self->run, "lost",
+                      "lease lost before the command could start: the store was too slow for this ttl");
         code = ASTER_EXIT_LOST;
     } else if (exec_errno != 0) {
-        aster_run_say("cannot execute %s: %s", aster_printable(aster_text(self->run->command[0]), shown),
-                      strerror(exec_errno));
+        aster_run_say(self->run, "not-executed", "cannot execute %s: %s",
+                      aster_printable(aster_text(self->run->command[0]), shown), strerror(exec_errno));
         code = exec_errno == ENOENT ? ASTER_EXIT_NOT_FOUND : ASTER_EXIT_CANNOT_RUN;
     } else {
-        aster_run_say("%s", error->message);
+        aster_run_say(self->run, "failed", "%s", error->message);
     }
     aster_lease_release(self->run->lease, RELEASE_MAX_MS, NULL, NULL);
     return code;
@@ -282,7 +286,8 @@ static int start_and_watch(struct supervisor *self)
     aster_child_take_terminal(&self->child);
     aster_watchdog_stop(&self->watchdog);
     if (!self->lost && aster_processes_in_group(self->child.pid)) {
-        aster_run_say("the command ended, but left processes that go on without the lease; let it wait for them");
+        aster_run_say(self->run, "left-behind",
+                      "the command ended, but left processes that go on without the lease; let it wait for them");
     }
     aster_child_reap(&self->child);
     if (self->lost && self->phase != PHASE_CONTINUING) {
@@ -296,14 +301,14 @@ int aster_run_supervise(struct aster_run *run)
     struct supervisor self = {.run = run, .timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)};
     struct aster_lease_report report;
     if (self.timer_fd < 0) {
-        aster_run_say("cannot make a timer: %s", strerror(errno));
+        aster_run_say(run, "failed", "cannot make a timer: %s", strerror(errno));
         aster_lease_release(run->lease, RELEASE_MAX_MS, NULL, NULL);
         return ASTER_EXIT_INTERNAL;
     }
     aster_lease_report_get(run->lease, &report);
     self.limit_ns = report.limit_ns;
-    aster_run_tell(run, "acquired epoch %" PRId64 " as %.*s, ttl %" PRId64 " ms", report.epoch, (int)run->holder.size,
-                   (const char *)run->holder.data, run->plan.ttl_ms);
+    aster_run_tell(run, "acquired", "acquired epoch %" PRId64 " as %.*s, ttl %" PRId64 " ms", report.epoch,
+                   (int)run->holder.size, (const char *)run->holder.data, run->plan.ttl_ms);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* who leaves the group is still found at the end */
     int code = start_and_watch(&self);
     close(self.timer_fd);
