@@ -136,7 +136,7 @@ static void write_configurations(void)
         FILE *file = fdopen(fd, "w");
         must(file != NULL);
         fprintf(file,
-                "store = \"mem:\"\nnode-directory = \"/nowhere\"\nlisten { quic = {\"127.0.0.1:0\"} }\n"
+                "journal = \"none\"\nnode-directory = \"/nowhere\"\nlisten { quic = {\"127.0.0.1:0\"} }\n"
                 "node \"%s\" { roles = {\"operator\"} }\nnode \"%s\" {}\nnode \"%s\" { resources = {\"b\"} }\n%s",
                 identities[0], identities[1], identities[2], rules[i]);
         must(fclose(file) == 0);
