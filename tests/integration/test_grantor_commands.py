@@ -153,6 +153,25 @@ def test_a_waiting_command_is_interrupted_and_leaves_no_waiter(world):
     assert row["held"] is False and row["epoch"] == 2, row
 
 
+def test_an_expired_lease_cannot_be_renewed_and_a_forgotten_one_keeps_its_epochs(world):
+    a = world.ids["a"]
+    world.aster("acquire", "r", "--ttl", "100ms")
+    until(lambda: not world.inspect("r")["held"] or world.inspect("r")["remaining_ms"] == 0)
+    said = world.aster("renew", "r", "--epoch", "1", "--holder", a, code=77).err
+    assert "EXPIRED" in said or "NOT_HELD" in said, said
+    epoch = json.loads(world.aster("acquire", "r", "--ttl", "1m", "--json").out)["epoch"]
+    assert epoch >= 2
+    world.aster("put", "r", "--epoch", str(epoch), "--holder", a, stdin=b"kept")
+    world.aster("release", "r", "--epoch", str(epoch), "--holder", a)
+    world.aster("forget", "r")
+    assert world.aster("get", "r", code=1).out == ""
+    again = json.loads(world.aster("acquire", "r", "--ttl", "1m", "--json").out)["epoch"]
+    assert again > epoch + 1, (epoch, again)
+    late = world.aster("put", "r", "--epoch", str(epoch), "--holder", a, code=77, stdin=b"late").err
+    assert "STALE_EPOCH" in late, late
+    assert world.aster("get", "r", code=1).out == ""
+
+
 def test_very_long_names_are_listed_whole(world):
     name = "deep/" * 100 + "ü" * 6
     assert len(name.encode()) == 512

@@ -91,6 +91,29 @@ def test_a_revoke_by_the_operator_ends_the_command(world):
     assert "revoked" in holder.stderr.read().decode()
 
 
+def test_killing_the_runner_frees_the_lease_for_a_waiter_at_its_ttl(world):
+    holder, pid = start_holder(world, "2s", world.environment)
+    waiter = world.start("run", "r", "--wait", "30s", "--", "sh", "-c", "cut -d' ' -f1 /proc/uptime >granted",
+                         env=world.by("b"))
+    said = waiter.stderr.readline().decode()
+    assert f"r is held by {world.ids['a']}, epoch 1, since" in said and "remaining" in said, said
+    killed = boottime()
+    holder.kill()
+    assert until(lambda: not alive(pid)) - killed < 0.5 + ALLOWANCE, "the command outlived its runner"
+    assert waiter.wait(30) == 0
+    granted = float(open(world.path("granted")).read())
+    assert granted - killed < 2 + ALLOWANCE, f"the takeover came {granted - killed:.2f} s after the end"
+    assert [e["event"] for e in world.history("r")][:2] == ["granted", "takeover"]
+
+
+def test_short_holders_in_a_row_do_not_wait_for_anything(world):
+    started = time.monotonic()
+    for i in range(8):
+        world.aster("run", "r", "--", "true", env=world.by("ab"[i % 2]))
+    assert time.monotonic() - started < (20 if SLOW else 2), "8 short holders in sequence take too long"
+    assert world.inspect("r")["epoch"] == 16 and world.inspect("r")["held"] is False
+
+
 def test_a_command_protects_its_result_with_put(world):
     script = "echo before | aster put && touch written && while [ ! -e go ]; do sleep 0.02; done; echo after | aster put"
     path = {"PATH": os.path.dirname(os.environ["ASTER_BIN"]) + ":" + os.environ["PATH"]}

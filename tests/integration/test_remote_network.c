@@ -180,6 +180,7 @@ static struct aster_lease *take(int64_t ttl_ms)
     struct aster_lease_options options = ASTER_LEASE_OPTIONS_INIT;
     options.ttl_ms = ttl_ms;
     options.renew_interval_ms = 100;
+    options.wait_ms = PATIENCE_MS;
     if (aster_lease_acquire(client.serializer, aster_text("catalog"), aster_grantor_identity(client.serializer),
                             &options, &lease, &reply, &error) != ASTER_OK) {
         fail_msg("%s", error.message);
@@ -277,6 +278,32 @@ static void a_certificate_with_the_same_spiffe_id_keeps_the_lease(void **state)
     quic_ca_fini(&ca);
 }
 
+static void a_lost_holder_acquires_again_and_is_renewed_again(void **state)
+{
+    (void)state;
+    struct aster_lease_report report;
+    struct aster_grantor_options options = options_through_relay();
+    remote_client_open(&client, &options);
+    struct aster_lease *lease = take(1000);
+    atomic_store(&relay.dark, ASTER_RELAY_BOTH_WAYS);
+    do {
+        usleep(5000);
+        aster_lease_report_get(lease, &report);
+    } while (report.status == ASTER_LEASE_HELD);
+    assert_int_equal(report.status, ASTER_LEASE_LOST);
+    assert_int_equal(report.reason, ASTER_LEASE_REASON_UNREACHABLE);
+    assert_null(aster_lease_fence(lease));
+    aster_lease_destroy(lease);
+    atomic_store(&relay.dark, 0);
+    lease = take(10000);
+    int64_t epoch = aster_lease_fence(lease)->epoch;
+    assert_true(epoch >= 2);
+    expect_renewals(lease, epoch);
+    expect_renewals(lease, epoch);
+    assert_int_equal(aster_lease_release(lease, 5000, NULL, &error), ASTER_OK);
+    aster_lease_destroy(lease);
+}
+
 static void a_holder_that_slept_is_lost_and_may_acquire_again(void **state)
 {
     (void)state;
@@ -325,6 +352,7 @@ int main(void)
         TEST(a_reply_that_the_network_drops_is_asked_for_again_and_has_one_effect),
         TEST(a_certificate_renewed_under_the_same_key_keeps_the_lease),
         TEST(a_certificate_with_the_same_spiffe_id_keeps_the_lease),
+        TEST(a_lost_holder_acquires_again_and_is_renewed_again),
         TEST(a_holder_that_slept_is_lost_and_may_acquire_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
