@@ -44,12 +44,12 @@ while read -r preset; do
     grep -q "\"name\": \"$preset\"" CMakePresets.json || report "CONTRIBUTING.md names the preset $preset"
 done < <(grep -oE -- '--preset [a-z-]+' CONTRIBUTING.md | cut -d' ' -f2 | sort -u)
 
-# The tests that docs/faults.md and docs/security.md promise: C and Python functions, and scenarios of the conformance
-# suite.
+# The tests that docs/faults.md and docs/security.md promise: functions in C, Python and shell, and scenarios of the
+# conformance suite.
 named=0
 while read -r name; do
     named=$((named + 1))
-    grep -rqE "(static void|def) $name\(|\{\"$name\"" tests --include='*.c' --include='*.py' ||
+    grep -rqE "((static void|def) |^)$name\(|\{\"$name\"" tests --include='*.c' --include='*.py' --include='*.sh' ||
         report "a document names the test \"$name\", which does not exist"
 done < <(sed -nE 's/^\| .* \| ([^|]*) \|$/\1/p' docs/faults.md docs/security.md | grep -oE '`[^`]+`' | tr -d '`' | sort -u)
 [ "$named" -ge 100 ] || report "only $named tests found in docs/faults.md and docs/security.md: is the pattern right?"
