@@ -32,7 +32,6 @@ struct grantor_batch {
     struct grantor_peer *peer;       /* whose it is, for the counts, also then */
     struct grantor_batch *previous;  /* in the session's list */
     struct grantor_batch *next;
-    struct grantor_batch *pending; /* next in the round's list */
     uint64_t id;
     size_t size; /* of this structure with its bytes */
     size_t count;
@@ -253,31 +252,6 @@ static void fill(struct grantor_batch *batch, const struct aster_call *call)
     }
 }
 
-void grantor_batch_start(struct grantor_session *session, const struct aster_call *call)
-{
-    struct grantor_state *state = session->state;
-    struct grantor_batch *batch = create(session, call);
-    if (batch == NULL) {
-        grantor_session_fail(session, call->id, ASTER_ERR_NOMEM, "no memory for the renewals");
-        return;
-    }
-    fill(batch, call);
-    if (batch->next != NULL) {
-        batch->next->previous = batch;
-    }
-    session->batches = batch;
-    count_up(batch);
-    *state->batches_end = batch;
-    state->batches_end = &batch->pending;
-}
-
-void grantor_batches_abandon(struct grantor_session *session)
-{
-    while (session->batches != NULL) {
-        unlink_from_session(session->batches);
-    }
-}
-
 /* A renewal that must not go to the serializer is answered here. */
 static bool is_refused(struct renewal *renewal)
 {
@@ -307,14 +281,25 @@ static void submit(struct grantor_batch *batch)
     }
 }
 
-void grantor_batches_submit(struct grantor_state *state)
+void grantor_batch_start(struct grantor_session *session, const struct aster_call *call)
 {
-    while (state->batches != NULL) {
-        struct grantor_batch *batch = state->batches;
-        state->batches = batch->pending;
-        if (state->batches == NULL) {
-            state->batches_end = &state->batches;
-        }
-        submit(batch);
+    struct grantor_batch *batch = create(session, call);
+    if (batch == NULL) {
+        grantor_session_fail(session, call->id, ASTER_ERR_NOMEM, "no memory for the renewals");
+        return;
+    }
+    fill(batch, call);
+    if (batch->next != NULL) {
+        batch->next->previous = batch;
+    }
+    session->batches = batch;
+    count_up(batch);
+    submit(batch);
+}
+
+void grantor_batches_abandon(struct grantor_session *session)
+{
+    while (session->batches != NULL) {
+        unlink_from_session(session->batches);
     }
 }

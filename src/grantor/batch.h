@@ -8,13 +8,11 @@
 
 struct grantor_batch;
 
-/* Put all of them into this round's list; answers by itself, also when it fails. */
+/* Submit all of them at once, before whatever else the round brings, while they are in the processor's cache. Answers
+ * by itself, also when it fails. */
 void grantor_batch_start(struct grantor_session *session, const struct aster_call *call);
 
 /* The link of the session is gone: its batches are decided, and nobody is told. */
 void grantor_batches_abandon(struct grantor_session *session);
-
-/* The end of a round: submit what it brought. */
-void grantor_batches_submit(struct grantor_state *state);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "grantor/batch.h"
 #include "grantor/calls.h"
 #include "grantor/parking.h"
 #include "grantor/peers.h"
@@ -265,8 +264,7 @@ static void submit(struct grantor_state *state, struct grantor_flight **list, st
 
 void grantor_flights_submit(struct grantor_state *state)
 {
-    while (state->batches != NULL || state->renewals != NULL || state->others != NULL) {
-        grantor_batches_submit(state);
+    while (state->renewals != NULL || state->others != NULL) {
         submit(state, &state->renewals, &state->renewals_end);
         submit(state, &state->others, &state->others_end);
     }

@@ -7,6 +7,7 @@
 #include "grantor/flight.h"
 #include "grantor/reader.h"
 
+struct grantor_batch;
 struct grantor_peer;
 
 /* A watch that goes on. */

@@ -12,7 +12,6 @@
 
 aster_status grantor_state_init(struct grantor_state *state, struct aster_error *error)
 {
-    state->batches_end = &state->batches;
     state->renewals_end = &state->renewals;
     state->others_end = &state->others;
     state->in = (struct aster_scratch){malloc(ASTER_SCRATCH_SIZE), ASTER_SCRATCH_SIZE, 0};

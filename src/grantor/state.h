@@ -20,7 +20,6 @@ struct grantor_parking;
 struct grantor_page;
 struct grantor_repeats;
 struct grantor_calls;
-struct grantor_batch;
 
 #define GRANTOR_DEADLINE_DEFAULT_MS 30000 /* of a request that names none */
 
@@ -35,9 +34,7 @@ struct grantor_state {
     struct grantor_repeats *repeats;
     struct grantor_calls *calls;
     struct grantor_session *sessions;
-    struct grantor_batch *batches; /* to be submitted at the end of this round, first */
-    struct grantor_batch **batches_end;
-    struct grantor_flight *renewals; /* the same, next */
+    struct grantor_flight *renewals; /* to be submitted at the end of this round, first */
     struct grantor_flight **renewals_end;
     struct grantor_flight *others; /* the same, after the renewals */
     struct grantor_flight **others_end;
