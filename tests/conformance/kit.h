@@ -13,7 +13,7 @@ struct scenario {
     int64_t ttl_ms;       /* of this run: short on a real clock */
     int64_t looked_at_ns; /* real clock: when the last call began, and what was slept on purpose since */
     int64_t slept_ns;
-    bool stalled;        /* real clock: more than a third of a ttl passed that nobody asked for */
+    int64_t unasked_ns;  /* real clock: what passed besides that, in the whole scenario */
     aster_status status; /* of the last call */
     struct aster_reply reply;
     struct aster_error error;

@@ -183,7 +183,8 @@ static void expect_that_others_get_in(const char *kind)
     usleep(300000);
     come_in_again(&world.a, false);
     come_in_again(&world.op, true);
-    renew();
+    grantor_client_decision(&world.a, grantor_client_operate(&world.a, ASTER_OP_INSPECT, "quic/bystander", 0));
+    grantor_client_decision(&world.op, grantor_client_operate(&world.op, ASTER_OP_INSPECT, "tcp/bystander", 0));
     end_attack(attacker);
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
+#define ECHO_BYTES_MAX 16777216
 #define PATIENCE_SECONDS 20
 
 static void copy_text(char *to, size_t size, struct aster_bytes from)
@@ -115,6 +116,9 @@ struct aster_transport_options quic_side_options(struct quic_side *side)
     options.refused = refused;
     options.handler = &handler;
     options.user = side;
+    if (side->echo) {
+        options.send_buffer_max = ECHO_BYTES_MAX; /* what it does not take is not sent again */
+    }
     return options;
 }
 
