@@ -10,15 +10,11 @@
  * far back is told that it lost events. */
 #define HISTORY_CHUNKS_MAX 16
 #define WATCH_CHUNKS_MAX 256
-#define ROWS_AT_ONCE_MAX 65536
 
 /* One walk over rows or events. */
 struct walk {
     struct grantor_job *job;
     struct grantor_page *page;
-    size_t seen;      /* LIST: rows of this question to the store, shown or not */
-    size_t name_size; /* of the last of them */
-    char name[ASTER_RESOURCE_MAX];
     size_t chunks;
     size_t chunks_max;
     int64_t last; /* revision of the last event that was seen */
@@ -46,9 +42,6 @@ static bool visit_row(const struct aster_snapshot *row, void *user)
         walk->more = true; /* and that is the end */
         return false;
     }
-    walk->seen++;
-    walk->name_size = row->resource.size;
-    memcpy(walk->name, row->resource.data, row->resource.size);
     if (!grantor_admission_reaches(job->state->admission, job->identity, row->resource)) {
         return true;
     }
@@ -57,29 +50,6 @@ static bool visit_row(const struct aster_snapshot *row, void *user)
         return false;
     }
     return true;
-}
-
-/* The store knows no identities: it is asked for more, and more at once, until the page is full of what this one may
- * see. */
-static aster_status read_rows(struct walk *walk, struct aster_error *error)
-{
-    const struct grantor_job *job = walk->job;
-    struct aster_list_query query = ASTER_LIST_QUERY_INIT;
-    char after[ASTER_RESOURCE_MAX];
-    aster_status status = ASTER_OK;
-    bool ended = false;
-    query.prefix = job->name;
-    query.after = job->after;
-    query.limit = (job->limit > 0 && job->limit < GRANTOR_PAGE_MAX ? job->limit : GRANTOR_PAGE_MAX) + 1;
-    while (status == ASTER_OK && !walk->more && !ended) {
-        walk->seen = 0;
-        status = aster_list_page(job->state->serializer, &query, visit_row, walk, error);
-        ended = walk->seen < query.limit;
-        memcpy(after, walk->name, walk->name_size);
-        query.after = (struct aster_bytes){after, walk->name_size};
-        query.limit = query.limit < ROWS_AT_ONCE_MAX / 4 ? query.limit * 4 : ROWS_AT_ONCE_MAX;
-    }
-    return status;
 }
 
 static void add_chunk(struct walk *walk, struct grantor_chunk *chunk)
@@ -184,12 +154,14 @@ static aster_status read_events(struct walk *walk, int64_t revision, struct aste
     return ASTER_OK;
 }
 
-void grantor_job_do(struct grantor_job *job, struct grantor_page *page, int64_t revision)
+void grantor_job_do(struct grantor_job *job, struct grantor_page *page, struct grantor_ahead *ahead, int64_t revision)
 {
     struct walk walk = {.job = job, .page = page};
     grantor_page_clear(page);
     if (job->kind == ASTER_CALL_LIST) {
-        job->status = read_rows(&walk, &job->error);
+        size_t count = job->limit > 0 && job->limit < GRANTOR_PAGE_MAX ? job->limit : GRANTOR_PAGE_MAX;
+        job->status = grantor_ahead_list(ahead, job->state->serializer, job->name, job->after, count + 1, visit_row,
+                                         &walk, &job->error);
         if (job->status == ASTER_OK) {
             add_chunk(&walk, grantor_page_rows(page, job->id, walk.more));
         }

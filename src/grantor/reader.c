@@ -31,6 +31,7 @@ struct grantor_reader {
     bool failing;
     struct grantor_news *news; /* of this look; NULL when nobody watches */
     struct grantor_page *page;
+    struct grantor_ahead *ahead;
 };
 
 static void run_job(struct aster_task *task)
@@ -134,7 +135,7 @@ static void look(struct grantor_reader *reader, bool watched)
 
 static void do_job(struct grantor_reader *reader, struct grantor_job *job)
 {
-    grantor_job_do(job, reader->page, reader->revision);
+    grantor_job_do(job, reader->page, reader->ahead, reader->revision);
     if (job->kind == ASTER_CALL_WATCH && job->status == ASTER_OK) {
         pthread_mutex_lock(&reader->lock);
         reader->watches++;
@@ -187,6 +188,7 @@ static void *run(void *argument)
 
 static void destroy(struct grantor_reader *reader)
 {
+    grantor_ahead_destroy(reader->ahead);
     grantor_page_destroy(reader->page);
     pthread_cond_destroy(&reader->changed);
     pthread_mutex_destroy(&reader->lock);
@@ -210,7 +212,8 @@ aster_status grantor_reader_create(struct grantor_state *state, struct grantor_r
     made->jobs_end = &made->jobs;
     made->quiet = true;
     made->page = grantor_page_create();
-    int code = made->page == NULL ? ENOMEM : aster_thread_start(&made->thread, run, made);
+    made->ahead = grantor_ahead_create();
+    int code = made->page == NULL || made->ahead == NULL ? ENOMEM : aster_thread_start(&made->thread, run, made);
     if (code != 0) {
         destroy(made);
         return aster_error_set_os(error, ASTER_ERR_IO, code, "the reader's thread cannot be started");

@@ -173,7 +173,7 @@ static aster_status read_history(struct long_history *history)
     settings->node_count = 1;
     assert_int_equal(aster_serializer_create(&ops, history, NULL, &world.serializer, &error), ASTER_OK);
     assert_int_equal(grantor_admission_create(settings, &world.admission, &error), ASTER_OK);
-    grantor_job_do(&job, page, EVENTS);
+    grantor_job_do(&job, page, NULL, EVENTS);
     while (job.chunks != NULL) {
         struct grantor_chunk *next = job.chunks->next;
         free(job.chunks);

@@ -128,6 +128,7 @@ void still_advance_ns(int64_t ns)
 struct grantor_reader {
     struct grantor_state *state;
     struct grantor_page *page;
+    struct grantor_ahead *ahead;
     struct grantor_job *jobs;
     struct grantor_job **jobs_end;
     int64_t revision;
@@ -176,7 +177,7 @@ void still_read(void)
     reader.jobs_end = &reader.jobs;
     while (job != NULL) {
         struct grantor_job *next = job->next;
-        grantor_job_do(job, reader.page, reader.revision);
+        grantor_job_do(job, reader.page, reader.ahead, reader.revision);
         reader.watches += job->kind == ASTER_CALL_WATCH && job->status == ASTER_OK;
         grantor_session_read(job);
         job = next;
@@ -188,7 +189,9 @@ void still_init(struct grantor_state *state)
     loop = (struct aster_loop){.posted_end = &loop.posted, .now_ns = INT64_C(1000000000)};
     struct grantor_page *page = reader.page != NULL ? reader.page : grantor_page_create();
     must(page != NULL);
-    reader = (struct grantor_reader){.state = state, .page = page, .jobs_end = &reader.jobs};
+    struct grantor_ahead *ahead = grantor_ahead_create();
+    must(ahead != NULL);
+    reader = (struct grantor_reader){.state = state, .page = page, .ahead = ahead, .jobs_end = &reader.jobs};
     state->loop = &loop;
     state->reader = &reader;
 }
@@ -198,4 +201,5 @@ void still_fini(void)
     must(loop.posted == NULL && reader.jobs == NULL && reader.watches == 0);
     must(aster_timers_next(&loop.timers) == INT64_MAX);
     aster_timers_fini(&loop.timers);
+    grantor_ahead_destroy(reader.ahead);
 }
