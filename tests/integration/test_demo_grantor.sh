@@ -53,14 +53,25 @@ PY
     [ "$(find shown/grantor -name '*.key' -perm /077 | wc -l)" -eq 0 ] || fail "a key is readable by others"
 }
 
-# The rows and the history that the server kept say the same, long after it has ended.
-the_servers_own_store_agrees_too() {
-    local history
-    history=$("$aster" history invoice/B-1042 --store "sqlite:$work/shown/grantor/leases.db" --json)
-    python3 - "$history" "$("$aster" node id --node shown/grantor/worker-A)" \
+# The history that the server kept says the same to the operator, after a restart.
+the_server_remembers_it_after_a_restart() {
+    local server port
+    "$ASTER_BUILD/src/grantor/asterd" --config shown/grantor/asterd.conf 2>again.log &
+    server=$!
+    for _ in $(seq 200); do
+        grep -q 'event=ready' again.log && break
+        sleep 0.1
+    done
+    port=$(sed -nE 's/.*transport=quic address=127\.0\.0\.1:([0-9]+).*/\1/p' again.log)
+    "$aster" history invoice/B-1042 --json --node shown/grantor/operator \
+        --store "aster://$("$aster" node id --node shown/grantor/asterd)@127.0.0.1:$port" >history.jsonl ||
+        fail "the restarted server does not answer" again.log
+    kill "$server"
+    wait "$server" || fail "the restarted server ended with $?" again.log
+    python3 - history.jsonl "$("$aster" node id --node shown/grantor/worker-A)" \
         "$("$aster" node id --node shown/grantor/worker-B)" <<'PY'
 import json, sys
-events = [json.loads(line) for line in sys.argv[1].splitlines()]
+events = [json.loads(line) for line in open(sys.argv[1])]
 a, b = sys.argv[2], sys.argv[3]
 kinds = [(e["event"], e["actor"], e["epoch"]) for e in events]
 assert kinds[0] == ("granted", a, 1), kinds
@@ -113,7 +124,7 @@ ASTER_DEMO_SABOTAGE=no-cut "$aster" demo --grantor --json --out broken >broken.j
 sabotaged=$! # meanwhile
 the_late_write_of_a_worker_that_was_cut_off_is_refused
 the_files_agree_with_what_was_shown
-the_servers_own_store_agrees_too
+the_server_remembers_it_after_a_restart
 without_the_cut_the_demo_fails_and_says_what_failed
 an_interrupt_leaves_no_process_and_no_files
 without_an_asterd_it_says_what_to_do

@@ -44,7 +44,7 @@ static int open_all(void **state)
     char node[96];
     char text[512];
     (void)state;
-    grantor_process_init(&server, NULL);
+    grantor_process_init(&server, "sqlite");
     remote_client_init(&client);
     snprintf(text, sizeof text, "node \"%s\" {}\n", client.id);
     grantor_process_configure(&server, text);

@@ -48,7 +48,7 @@ class GrantorWorld(World):
     def serve(self):
         """Start asterd, on the port of before if there was one, and wait until it is ready."""
         with open(self.path("asterd.conf"), "w") as file:
-            file.write(f'store = "sqlite:{self.database}"\nnode-directory = "{self.path("asterd")}"\n'
+            file.write(f'journal = "sqlite:{self.path("journal.db")}"\nnode-directory = "{self.path("asterd")}"\n'
                        f'listen {{ quic = {{"127.0.0.1:{self.port}"}} }}\n'
                        f'node "{self.ids["a"]}" {{ name = "a" }}\nnode "{self.ids["b"]}" {{ name = "b" }}\n'
                        f'node "{self.ids["op"]}" {{ roles = {{"operator"}} }}\n')

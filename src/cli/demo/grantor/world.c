@@ -58,7 +58,7 @@ static aster_status write_config(const struct demo_grantor *grantor, const char 
         return aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot write the configuration of asterd");
     }
     fprintf(file,
-            "store = \"sqlite:%s/leases.db\"\n"
+            "journal = \"sqlite:%s/journal.db\"\n"
             "node-directory = \"%s\"\n"
             "listen {\n  quic = {\"127.0.0.1:0\"}\n}\n"
             "node \"%s\" { name = \"worker-A\" }\n"
