@@ -121,7 +121,7 @@ static void a_child_of_fork_cannot_open_what_its_parent_owns(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     append_row(fixture, "r", 2);
-    assert_int_equal(in_another_process(fixture, false, "belongs to process"), 0);
+    assert_int_equal(in_another_process(fixture, false, "locked for itself"), 0);
 }
 
 static void a_store_of_leases_is_no_journal_and_a_journal_is_no_store(void **state)

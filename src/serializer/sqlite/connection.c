@@ -39,9 +39,9 @@ static aster_status fault_of_lock(const struct aster_connection *connection, con
     /* In WAL mode only who has the file for itself locks the file for writing; the others lock its -shm. */
     if (aster_file_lock_owner(connection->path, &owner)) {
         return aster_error_set(error, ASTER_ERR_BUSY,
-                               "%s belongs to process %ld (%s) alone as long as that has it open: nothing was applied; "
-                               "ask that program, end it, or name another file",
-                               path, owner.pid, owner.name);
+                               "process %ld (%s) has had %s locked for itself for more than %" PRId64
+                               " ms: nothing was applied; ask that program, end it, or name another file",
+                               owner.pid, owner.name, path, connection->busy_timeout_ms);
     }
     return aster_error_set(error, ASTER_ERR_BUSY,
                            "another process has held the write lock of %s for more than %" PRId64
