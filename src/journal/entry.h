@@ -23,9 +23,11 @@ struct aster_record {
     enum aster_record_kind kind;
     struct aster_bytes resource; /* ROW, REMOVED */
     struct aster_row row;        /* ROW */
-    bool keep_value;             /* ROW: the value is that of the image before; row.value is empty here */
-    int64_t floor;               /* REMOVED: the floor of all resources from now on, at least the removed row's epoch */
-    struct aster_event event;    /* EVENT, with its revision */
+    /* ROW: the value is that of the image before, of the same value_revision (none at revision 0); row.value is empty
+     */
+    bool keep_value;
+    int64_t floor;            /* REMOVED: the floor of all resources from now on, at least the removed row's epoch */
+    struct aster_event event; /* EVENT, with its revision */
 };
 
 /* A name that can be referred to: where it stands in the entry. */
