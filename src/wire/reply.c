@@ -2,6 +2,7 @@
 
 #include "aster/lease/v1/grantor.pb-c.h"
 #include "base/error.h"
+#include "wire/nodes_messages.h"
 #include "wire/pack.h"
 
 #define CASE(name) ASTER__LEASE__V1__REPLY__RESULT_##name
@@ -228,6 +229,9 @@ aster_status aster_answer_encode(const struct aster_answer *answer, struct aster
         return encode_rows(answer, &reply, &output, error);
     case ASTER_ANSWER_EVENTS:
         return encode_events(answer, &reply, &output, error);
+    case ASTER_ANSWER_NODES:
+    case ASTER_ANSWER_CHANGED:
+        return aster_nodes_answer_encode(answer, &reply, scratch, data, size, length, error);
     default:
         return aster_error_set(error, ASTER_ERR_INVALID, "answer kind %d is unknown", (int)answer->kind);
     }

@@ -3,6 +3,7 @@
 #define WIRE_REPLY_H
 
 #include "aster/serializer.h"
+#include "wire/nodes.h"
 #include "wire/scratch.h"
 
 enum aster_answer_kind {
@@ -11,8 +12,12 @@ enum aster_answer_kind {
     ASTER_ANSWER_ERROR = 3,
     ASTER_ANSWER_RENEWED_MANY = 4,
     ASTER_ANSWER_ROWS = 5,
-    ASTER_ANSWER_EVENTS = 6
+    ASTER_ANSWER_EVENTS = 6,
+    ASTER_ANSWER_NODES = 7,
+    ASTER_ANSWER_CHANGED = 8
 };
+
+#define ASTER_WIRE_NODES_MAX 1024
 
 /* A failure as it travels. */
 struct aster_wire_error {
@@ -61,6 +66,23 @@ struct aster_answer {
             bool lost;
             bool cut; /* history: ask again after `revision` */
         } events;
+        struct {
+            struct aster_node_record *records;
+            size_t count;
+            bool more;
+            struct aster_rule *rules;
+            size_t rule_count;
+        } nodes;
+        struct {
+            bool is_rule; /* look at `rule`, else at `record` */
+            struct aster_node_record record;
+            struct aster_rule rule;
+            bool changed;
+            uint32_t links_ended;
+            uint64_t revoked;
+            uint64_t held;
+            int64_t held_ns;
+        } changed;
     };
 };
 

@@ -2,6 +2,7 @@
 
 #include "aster/lease/v1/grantor.pb-c.h"
 #include "base/error.h"
+#include "wire/nodes_messages.h"
 #include "wire/pack.h"
 #include "wire/reply.h"
 #include "wire/request.h"
@@ -320,6 +321,10 @@ static aster_status read_reply(const Aster__Lease__V1__Reply *reply, struct aste
         return read_rows(reply->rows, scratch, answer, error);
     case CASE(EVENTS):
         return read_events(reply->events, scratch, answer, error);
+    case CASE(NODES):
+        return aster_nodes_read(reply->nodes, scratch, answer, error);
+    case CASE(CHANGED):
+        return aster_changed_read(reply->changed, scratch, answer, error);
     default:
         return aster_error_set(error, ASTER_ERR_VERSION,
                                "a reply has no result that this build knows: update the client");

@@ -4,6 +4,7 @@
 
 #include "aster/lease/v1/grantor.pb-c.h"
 #include "base/error.h"
+#include "wire/nodes_messages.h"
 #include "wire/pack.h"
 
 #define CASE(name) ASTER__LEASE__V1__REQUEST__OPERATION_##name
@@ -219,6 +220,12 @@ aster_status aster_call_encode(const struct aster_call *call, struct aster_scrat
         return encode_one(call, &request, data, size, length, error);
     case ASTER_CALL_RENEW_MANY:
         return encode_many(call, &request, scratch, data, size, length, error);
+    case ASTER_CALL_NODE_ADD:
+    case ASTER_CALL_NODE_ROLE:
+    case ASTER_CALL_NODE_REMOVE:
+    case ASTER_CALL_NODE_LIST:
+    case ASTER_CALL_REQUIRE:
+        return aster_nodes_call_encode(call, &request, scratch, data, size, length, error);
     default:
         return encode_other(call, &request, data, size, length, error);
     }

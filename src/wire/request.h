@@ -3,6 +3,7 @@
 #define WIRE_REQUEST_H
 
 #include "aster/operation.h"
+#include "wire/nodes.h"
 #include "wire/scratch.h"
 
 #define ASTER_WIRE_VERSION 1    /* the minor version that this build speaks */
@@ -17,7 +18,12 @@ enum aster_call_kind {
     ASTER_CALL_LIST = 4,
     ASTER_CALL_HISTORY = 5,
     ASTER_CALL_WATCH = 6,
-    ASTER_CALL_CANCEL = 7
+    ASTER_CALL_CANCEL = 7,
+    ASTER_CALL_NODE_ADD = 8,
+    ASTER_CALL_NODE_ROLE = 9,
+    ASTER_CALL_NODE_REMOVE = 10,
+    ASTER_CALL_NODE_LIST = 11,
+    ASTER_CALL_REQUIRE = 12
 };
 
 /* One request. Only the members of `kind` count. Views: see the function. */
@@ -49,6 +55,14 @@ struct aster_call {
             uint32_t limit; /* history */
         } events;           /* history and watch */
         uint64_t cancel_id;
+        struct {
+            struct aster_node_record record; /* NODE_ADD: whom; NODE_ROLE: its id and the roles to add; NODE_REMOVE: its
+                                                id; NODE_LIST: the id after which the list begins, or empty */
+            struct aster_bytes_list dropped; /* NODE_ROLE */
+            bool replace;                    /* NODE_ADD */
+            bool revoke;                     /* NODE_REMOVE */
+        } node;
+        struct aster_rule require;
     };
 };
 

@@ -2,6 +2,7 @@
 
 #include "aster/lease/v1/grantor.pb-c.h"
 #include "base/error.h"
+#include "wire/nodes_messages.h"
 #include "wire/pack.h"
 #include "wire/request.h"
 
@@ -126,9 +127,7 @@ static aster_status read_one(const Aster__Lease__V1__Request *request, const str
         *operation = operation_of(ASTER_OP_INSPECT, request->inspect->resource, caller);
         break;
     default:
-        return aster_error_set(
-            error, ASTER_ERR_UNSUPPORTED,
-            "the request has no operation that this version knows: update the server, or send one of grantor.proto");
+        return aster_nodes_call_read(request, decoding->scratch, call, error);
     }
     return status == ASTER_OK ? aster_operation_check(operation, decoding->limits, error) : status;
 }

@@ -46,6 +46,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (answer.kind == ASTER_ANSWER_ERROR) {
         must(answer.error.status < 0 && answer.error.message.size < ASTER_ERROR_MESSAGE_MAX);
     }
+    if (answer.kind == ASTER_ANSWER_NODES) {
+        for (size_t i = 0; i < answer.nodes.count; i++) {
+            must(aster_node_record_check(&answer.nodes.records[i], NULL) == ASTER_OK);
+        }
+    }
+    if (answer.kind == ASTER_ANSWER_CHANGED) {
+        must(answer.changed.held_ns >= 0);
+        must(!answer.changed.is_rule || aster_verb_name(answer.changed.rule.verb) != NULL);
+    }
     if (aster_answer_encode(&answer, scratch(1), wire, sizeof wire, &length, NULL) != ASTER_OK) {
         return 0; /* does not fit one frame: only a fuzzer's input can be that large */
     }

@@ -40,6 +40,30 @@ static void same_operation(const struct aster_operation *a, const struct aster_o
     must(memcmp(a->request_id, b->request_id, sizeof a->request_id) == 0);
 }
 
+static void same_list(const struct aster_bytes_list *a, const struct aster_bytes_list *b)
+{
+    must(a->count == b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        must(aster_bytes_equal(a->items[i], b->items[i]));
+    }
+}
+
+static void same_nodes(const struct aster_call *a, const struct aster_call *b)
+{
+    if (a->kind == ASTER_CALL_REQUIRE) {
+        must(aster_verb_name(a->require.verb) != NULL && a->require.verb == b->require.verb);
+        must(aster_bytes_equal(a->require.role, b->require.role));
+        return;
+    }
+    must(a->kind == ASTER_CALL_NODE_LIST || aster_node_record_check(&a->node.record, NULL) == ASTER_OK);
+    must(aster_bytes_equal(a->node.record.id, b->node.record.id));
+    must(aster_bytes_equal(a->node.record.name, b->node.record.name));
+    must(a->node.replace == b->node.replace && a->node.revoke == b->node.revoke);
+    same_list(&a->node.record.roles, &b->node.record.roles);
+    same_list(&a->node.record.resources, &b->node.record.resources);
+    same_list(&a->node.dropped, &b->node.dropped);
+}
+
 static void check(const struct aster_call *call)
 {
     struct aster_call again;
@@ -60,6 +84,8 @@ static void check(const struct aster_call *call)
             check_operation(&call->many.operations[i]);
             same_operation(&call->many.operations[i], &again.many.operations[i]);
         }
+    } else if (call->kind >= ASTER_CALL_NODE_ADD) {
+        same_nodes(call, &again);
     }
 }
 
