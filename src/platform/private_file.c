@@ -46,11 +46,10 @@ static void sync_directory_of(const char *path)
     }
 }
 
-aster_status aster_private_file_write(const char *path, struct aster_bytes content, mode_t mode, bool replace,
-                                      struct aster_error *error)
+aster_status aster_private_file_draft(const char *path, struct aster_bytes content, mode_t mode,
+                                      char temporary[ASTER_PRIVATE_PATH_MAX], struct aster_error *error)
 {
-    char temporary[PATH_MAX];
-    if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary) {
+    if (snprintf(temporary, ASTER_PRIVATE_PATH_MAX, "%s.XXXXXX", path) >= ASTER_PRIVATE_PATH_MAX) {
         return aster_error_set(error, ASTER_ERR_INVALID, "the path %.100s... is too long", path);
     }
     int fd = mkostemp(temporary, O_CLOEXEC);
@@ -60,9 +59,18 @@ aster_status aster_private_file_write(const char *path, struct aster_bytes conte
     bool written = write_all(fd, content) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
     int code = errno;
     close(fd);
+    if (!written) {
+        unlink(temporary);
+        return aster_error_set_os(error, ASTER_ERR_IO, code, "cannot write %s", path);
+    }
+    return ASTER_OK;
+}
+
+aster_status aster_private_file_place(const char *temporary, const char *path, bool replace, struct aster_error *error)
+{
     /* link() refuses an existing name in the same step in which it would create it. */
-    bool placed = written && (replace ? rename(temporary, path) : link(temporary, path)) == 0;
-    code = written && !placed ? errno : code;
+    bool placed = (replace ? rename(temporary, path) : link(temporary, path)) == 0;
+    int code = errno;
     if (!placed || !replace) {
         unlink(temporary);
     }
@@ -77,6 +85,19 @@ aster_status aster_private_file_write(const char *path, struct aster_bytes conte
     return ASTER_OK;
 }
 
+void aster_private_file_discard(const char *temporary)
+{
+    unlink(temporary);
+}
+
+aster_status aster_private_file_write(const char *path, struct aster_bytes content, mode_t mode, bool replace,
+                                      struct aster_error *error)
+{
+    char temporary[ASTER_PRIVATE_PATH_MAX];
+    aster_status status = aster_private_file_draft(path, content, mode, temporary, error);
+    return status == ASTER_OK ? aster_private_file_place(temporary, path, replace, error) : status;
+}
+
 static aster_status check_secret(const char *path, const struct stat *facts, struct aster_error *error)
 {
     if (!S_ISREG(facts->st_mode)) {
@@ -88,8 +109,8 @@ static aster_status check_secret(const char *path, const struct stat *facts, str
                                (unsigned)facts->st_uid);
     }
     if ((facts->st_mode & 077) != 0) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s has mode %04o, others can reach the key: chmod 600 %s",
-                               path, (unsigned)(facts->st_mode & 07777), path);
+        return aster_error_set(error, ASTER_ERR_INVALID, "%s has mode %04o, others can reach it: chmod 600 %s", path,
+                               (unsigned)(facts->st_mode & 07777), path);
     }
     return ASTER_OK;
 }
