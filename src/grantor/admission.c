@@ -9,6 +9,7 @@
 struct grantor_admission {
     pthread_rwlock_t lock;
     struct grantor_settings *settings;
+    struct grantor_overlay *overlay;
     struct grantor_exemption *exemptions;
 };
 
@@ -16,11 +17,15 @@ aster_status grantor_admission_create(struct grantor_settings *settings, struct 
                                       struct aster_error *error)
 {
     struct grantor_admission *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    struct grantor_overlay *overlay = calloc(1, sizeof *overlay);
+    if (made == NULL || overlay == NULL) {
+        free(made);
+        free(overlay);
         return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the rules of admission");
     }
     pthread_rwlock_init(&made->lock, NULL);
     made->settings = settings;
+    made->overlay = overlay;
     *admission = made;
     return ASTER_OK;
 }
@@ -30,6 +35,7 @@ void grantor_admission_destroy(struct grantor_admission *admission)
     if (admission != NULL) {
         pthread_rwlock_destroy(&admission->lock);
         grantor_settings_destroy(admission->settings);
+        grantor_overlay_destroy(admission->overlay);
         free(admission);
     }
 }
@@ -41,46 +47,81 @@ void grantor_admission_keep_settings(struct grantor_admission *admission)
     }
 }
 
-void grantor_admission_replace(struct grantor_admission *admission, struct grantor_settings *settings)
+void grantor_admission_replace(struct grantor_admission *admission, struct grantor_settings *settings,
+                               struct grantor_overlay *overlay)
 {
     pthread_rwlock_wrlock(&admission->lock);
-    struct grantor_settings *old = admission->settings;
-    admission->settings = settings;
+    struct grantor_settings *old_settings = settings != NULL ? admission->settings : NULL;
+    struct grantor_overlay *old_overlay = overlay != NULL ? admission->overlay : NULL;
+    admission->settings = settings != NULL ? settings : admission->settings;
+    admission->overlay = overlay != NULL ? overlay : admission->overlay;
     pthread_rwlock_unlock(&admission->lock);
-    grantor_settings_destroy(old);
+    grantor_settings_destroy(old_settings);
+    grantor_overlay_destroy(old_overlay);
 }
 
-static int compare(const void *key, const void *element)
+aster_status grantor_admission_change(struct grantor_admission *admission, const struct aster_call *call,
+                                      struct grantor_overlay **changed, struct aster_error *error)
 {
-    const struct aster_bytes *identity = key;
-    const struct grantor_node *node = element;
-    return aster_bytes_compare(*identity, aster_text(node->id));
+    pthread_rwlock_rdlock(&admission->lock);
+    aster_status status = grantor_overlay_change(admission->overlay, admission->settings, call, changed, error);
+    pthread_rwlock_unlock(&admission->lock);
+    return status;
+}
+
+void grantor_admission_freeze(struct grantor_admission *admission)
+{
+    pthread_rwlock_rdlock(&admission->lock);
+}
+
+void grantor_admission_thaw(struct grantor_admission *admission)
+{
+    pthread_rwlock_unlock(&admission->lock);
+}
+
+static enum aster_node_origin origin_of(const struct grantor_node *changed)
+{
+    return changed->removed ? ASTER_NODE_REMOVED : ASTER_NODE_BY_OPERATOR;
+}
+
+const struct grantor_node *grantor_frozen_node(const struct grantor_admission *admission, struct aster_bytes id,
+                                               enum aster_node_origin *origin)
+{
+    const struct grantor_node *changed = grantor_nodes_find(&admission->overlay->nodes, id);
+    *origin = changed != NULL ? origin_of(changed) : ASTER_NODE_CONFIGURED;
+    return changed != NULL ? changed : grantor_nodes_find(&admission->settings->nodes, id);
+}
+
+const struct grantor_node *grantor_frozen_after(const struct grantor_admission *admission, struct aster_bytes id,
+                                                enum aster_node_origin *origin)
+{
+    const struct grantor_node *changed = grantor_nodes_after(&admission->overlay->nodes, id);
+    const struct grantor_node *configured = grantor_nodes_after(&admission->settings->nodes, id);
+    if (changed == NULL || (configured != NULL && strcmp(configured->id, changed->id) < 0)) {
+        *origin = ASTER_NODE_CONFIGURED;
+        return configured;
+    }
+    *origin = origin_of(changed);
+    return changed;
+}
+
+struct aster_rule grantor_frozen_rule(const struct grantor_admission *admission, int verb)
+{
+    const char *role = grantor_overlay_role(admission->overlay, admission->settings, verb);
+    return (struct aster_rule){verb, aster_text(role), admission->overlay->requires[verb] != NULL};
 }
 
 /* Under the lock. */
 static const struct grantor_node *find(const struct grantor_admission *admission, struct aster_bytes identity)
 {
-    const struct grantor_settings *settings = admission->settings;
-    if (identity.size == 0 || settings->node_count == 0) {
-        return NULL;
-    }
-    return bsearch(&identity, settings->nodes, settings->node_count, sizeof settings->nodes[0], compare);
-}
-
-static bool has_role(const struct grantor_node *node, const char *role)
-{
-    for (size_t i = 0; i < node->roles.count; i++) {
-        if (strcmp(node->roles.items[i], role) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return identity.size > 0 ? grantor_overlay_find(admission->overlay, admission->settings, identity) : NULL;
 }
 
 static bool may(const struct grantor_admission *admission, const struct grantor_node *node, int verb)
 {
-    const char *role = verb >= 0 && verb < GRANTOR_VERBS ? admission->settings->requires[verb] : NULL;
-    return node != NULL && (role == NULL || has_role(node, role));
+    const char *role =
+        verb >= 0 && verb < ASTER_VERBS ? grantor_overlay_role(admission->overlay, admission->settings, verb) : NULL;
+    return node != NULL && (role == NULL || grantor_texts_have(&node->roles, aster_text(role)));
 }
 
 static bool reaches(const struct grantor_node *node, struct aster_bytes resource)
@@ -95,6 +136,15 @@ static bool reaches(const struct grantor_node *node, struct aster_bytes resource
         }
     }
     return node->resources.count == 0;
+}
+
+bool grantor_admission_is_operator(struct grantor_admission *admission, struct aster_bytes identity)
+{
+    pthread_rwlock_rdlock(&admission->lock);
+    const struct grantor_node *node = find(admission, identity);
+    bool is_operator = node != NULL && grantor_texts_have(&node->roles, aster_text(ASTER_ROLE_OPERATOR));
+    pthread_rwlock_unlock(&admission->lock);
+    return is_operator;
 }
 
 bool grantor_admission_knows(struct grantor_admission *admission, struct aster_bytes identity)

@@ -40,13 +40,24 @@ static struct grantor_peer **bucket_of(struct grantor_peers *peers, struct aster
     return &peers->buckets[aster_siphash(&peers->key, identity) % BUCKETS];
 }
 
-struct grantor_peer *grantor_peers_join(struct grantor_peers *peers, struct aster_bytes identity)
+static struct grantor_peer *find(struct grantor_peer *peer, struct aster_bytes identity)
 {
-    struct grantor_peer **bucket = bucket_of(peers, identity);
-    struct grantor_peer *peer = *bucket;
     while (peer != NULL && !aster_bytes_equal((struct aster_bytes){peer->identity, peer->size}, identity)) {
         peer = peer->next;
     }
+    return peer;
+}
+
+size_t grantor_peers_links(struct grantor_peers *peers, struct aster_bytes identity)
+{
+    const struct grantor_peer *peer = find(*bucket_of(peers, identity), identity);
+    return peer != NULL ? peer->sessions : 0;
+}
+
+struct grantor_peer *grantor_peers_join(struct grantor_peers *peers, struct aster_bytes identity)
+{
+    struct grantor_peer **bucket = bucket_of(peers, identity);
+    struct grantor_peer *peer = find(*bucket, identity);
     if (peer == NULL) {
         peer = calloc(1, sizeof *peer + identity.size);
         if (peer == NULL) {

@@ -37,6 +37,8 @@ struct grantor_peer *grantor_peers_join(struct grantor_peers *peers, struct aste
  * last operation and read that it began. */
 void grantor_peers_leave(struct grantor_peers *peers, struct grantor_peer *peer);
 void grantor_peers_settle(struct grantor_peers *peers, struct grantor_peer *peer);
+/* How many sessions an identity has. */
+size_t grantor_peers_links(struct grantor_peers *peers, struct aster_bytes identity);
 /* May this refusal be audited? At most ten at once and one a second, so that nobody floods the history. */
 bool grantor_peer_may_audit(struct grantor_peer *peer, int64_t now_ns);
 

@@ -12,6 +12,7 @@
 #include "grantor/parking.h"
 #include "grantor/peers.h"
 #include "grantor/pulse.h"
+#include "grantor/registrar.h"
 #include "grantor/repeats.h"
 #include "grantor/session.h"
 #include "grantor/store.h"
@@ -259,6 +260,7 @@ static void destroy(struct grantor_server *server, bool keep_settings)
     struct grantor_state *state = &server->state;
     grantor_http_close(server->http);
     grantor_pulse_stop(server->pulse);
+    grantor_registrar_destroy(state->registrar); /* while the loop and its flights still run */
     aster_transport_destroy(server->quic);
     aster_transport_destroy(server->tcp);
     if (state->loop != NULL) {
@@ -275,6 +277,58 @@ static void destroy(struct grantor_server *server, bool keep_settings)
     }
     grantor_admission_destroy(state->admission);
     free(server);
+}
+
+struct change {
+    struct grantor_server *server;
+    struct grantor_settings *settings;
+    struct grantor_overlay *overlay;
+    size_t count;
+};
+
+/* Whoever is no longer admitted, or may no longer watch. */
+static size_t expel(struct grantor_server *server)
+{
+    struct grantor_state *state = &server->state;
+    struct aster_transport *transports[] = {server->quic, server->tcp};
+    size_t count = 0;
+    for (struct grantor_session *session = state->sessions; session != NULL; session = session->next) {
+        struct aster_bytes identity = aster_link_identity(session->link);
+        for (int i = 0; i < 2 && !grantor_admission_knows(state->admission, identity); i++) {
+            count += transports[i] != NULL ? aster_transport_expel(transports[i], identity) : 0;
+        }
+        grantor_session_recheck(session);
+    }
+    return count;
+}
+
+static uint32_t apply(struct grantor_overlay *overlay, void *user)
+{
+    struct grantor_server *server = user;
+    grantor_admission_replace(server->state.admission, NULL, overlay);
+    return (uint32_t)expel(server);
+}
+
+/* What operators changed before counts before anybody is let in. */
+static aster_status open_registrar(struct grantor_server *server, const struct grantor_settings *settings,
+                                   struct aster_error *error)
+{
+    const struct grantor_registrar_options options = {&server->state, apply, server};
+    struct grantor_overlay *overlay = NULL;
+    char *path = NULL;
+    aster_status status = grantor_settings_nodes_file(settings, &path, error);
+    if (status == ASTER_OK) {
+        status = grantor_registrar_create(&options, path, &server->state.registrar, error);
+    }
+    if (status == ASTER_OK) {
+        status = grantor_registrar_hold(server->state.registrar, settings, &overlay, error);
+    }
+    if (status == ASTER_OK) {
+        grantor_admission_replace(server->state.admission, NULL, overlay);
+        grantor_registrar_go_on(server->state.registrar);
+    }
+    free(path);
+    return status;
 }
 
 aster_status grantor_server_start(struct grantor_settings *settings, struct grantor_server **server,
@@ -294,6 +348,9 @@ aster_status grantor_server_start(struct grantor_settings *settings, struct gran
         status = prepare(&made->state, error);
     }
     if (status == ASTER_OK) {
+        status = open_registrar(made, settings, error);
+    }
+    if (status == ASTER_OK) {
         status = open_transports(made, settings, error);
     }
     if (status == ASTER_OK && settings->http != NULL) {
@@ -311,26 +368,13 @@ aster_status grantor_server_start(struct grantor_settings *settings, struct gran
     return ASTER_OK;
 }
 
-struct change {
-    struct grantor_server *server;
-    struct grantor_settings *settings;
-    size_t count;
-};
-
 static aster_status run_reload(void *argument)
 {
     struct change *change = argument;
     struct grantor_state *state = &change->server->state;
-    struct aster_transport *transports[] = {change->server->quic, change->server->tcp};
     take_limits(state, change->settings);
-    grantor_admission_replace(state->admission, change->settings);
-    for (struct grantor_session *session = state->sessions; session != NULL; session = session->next) {
-        struct aster_bytes identity = aster_link_identity(session->link);
-        for (int i = 0; i < 2 && !grantor_admission_knows(state->admission, identity); i++) {
-            change->count += transports[i] != NULL ? aster_transport_expel(transports[i], identity) : 0;
-        }
-        grantor_session_recheck(session);
-    }
+    grantor_admission_replace(state->admission, change->settings, change->overlay);
+    change->count += expel(change->server);
     return ASTER_OK;
 }
 
@@ -339,17 +383,22 @@ aster_status grantor_server_reload(struct grantor_server *server, struct grantor
 {
     struct aster_credentials *credentials = NULL;
     aster_status status = load_credentials(settings, &credentials, error);
+    struct change change = {.server = server, .settings = settings};
+    if (status == ASTER_OK) {
+        status = grantor_registrar_hold(server->state.registrar, settings, &change.overlay, error);
+    }
     if (status != ASTER_OK) {
+        aster_credentials_unref(credentials);
         return status;
     }
     struct aster_transport *transports[] = {server->quic, server->tcp};
-    struct change change = {server, settings, 0};
     for (int i = 0; i < 2; i++) {
         change.count += transports[i] != NULL ? aster_transport_reload(transports[i], credentials) : 0;
     }
     aster_credentials_unref(credentials);
-    size_t nodes = settings->node_count;
+    size_t nodes = settings->nodes.count;
     aster_loop_call(server->state.loop, run_reload, &change);
+    grantor_registrar_go_on(server->state.registrar);
     struct grantor_line line;
     grantor_line_init(&line, GRANTOR_INFO, "reloaded");
     grantor_line_number(&line, "nodes", (int64_t)nodes);
@@ -410,6 +459,8 @@ static bool wait_for_none(struct grantor_server *server, aster_status (*count)(v
 void grantor_server_stop(struct grantor_server *server)
 {
     aster_loop_call(server->state.loop, run_drain, server);
+    grantor_registrar_destroy(server->state.registrar); /* so that operators are answered */
+    server->state.registrar = NULL;
     bool answered = wait_for_none(server, count_flights, server->drain_rounds);
     wait_for_none(server, count_unsent, FLUSH_ROUNDS);
     aster_loop_call(server->state.loop, run_end, server);

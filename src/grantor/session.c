@@ -256,6 +256,8 @@ static void take(struct grantor_session *session, const struct aster_call *call)
         start_one(session, call);
     } else if (call->kind == ASTER_CALL_RENEW_MANY) {
         grantor_batch_start(session, call);
+    } else if (call->kind >= ASTER_CALL_NODE_ADD) {
+        grantor_session_order(session, call);
     } else {
         grantor_session_ask(session, call);
     }

@@ -9,6 +9,7 @@
 
 struct grantor_batch;
 struct grantor_peer;
+struct grantor_order;
 
 /* A watch that goes on. */
 struct grantor_watcher {
@@ -72,9 +73,18 @@ void grantor_session_deny(struct grantor_session *session, uint64_t id, const ch
 /* Whoever may not do it learns nothing about the row. */
 void grantor_hide_unauthorized(struct aster_decision *decision);
 
+/* session_nodes.c: what operators ask about nodes. */
+void grantor_session_order(struct grantor_session *session, const struct aster_call *call);
+void grantor_session_ordered(struct grantor_order *order); /* an order came back */
+const char *grantor_order_name(enum aster_call_kind kind); /* "node-add", ... */
+
 /* session_reads.c: list, history and watch. */
 void grantor_session_ask(struct grantor_session *session, const struct aster_call *call);
 void grantor_session_read(struct grantor_job *job); /* a job came back */
+/* Something is on its way for the session, which lives until end_read(). False: it was answered that there is too much
+ * of it already. */
+bool grantor_session_begin_read(struct grantor_session *session, uint64_t id);
+void grantor_session_end_read(struct grantor_session *session); /* may free the session */
 bool grantor_session_unwatch(struct grantor_session *session, uint64_t id);
 void grantor_session_forget_reads(struct grantor_session *session); /* the link is gone */
 void grantor_session_recheck(struct grantor_session *session);      /* end the watches that it may no longer have */

@@ -47,15 +47,37 @@ static struct grantor_job *job_create(struct grantor_session *session, const str
 
 static int verb_of(enum aster_call_kind kind)
 {
-    return kind == ASTER_CALL_LIST ? GRANTOR_LIST : kind == ASTER_CALL_HISTORY ? GRANTOR_HISTORY : GRANTOR_WATCH;
+    return kind == ASTER_CALL_LIST      ? ASTER_VERB_LIST
+           : kind == ASTER_CALL_HISTORY ? ASTER_VERB_HISTORY
+                                        : ASTER_VERB_WATCH;
 }
 
 static bool may_watch(const struct grantor_session *session, struct aster_bytes resource)
 {
     struct grantor_admission *admission = session->state->admission;
     struct aster_bytes identity = aster_link_identity(session->link);
-    return grantor_admission_may(admission, identity, GRANTOR_WATCH) &&
+    return grantor_admission_may(admission, identity, ASTER_VERB_WATCH) &&
            (resource.size == 0 || grantor_admission_reaches(admission, identity, resource));
+}
+
+bool grantor_session_begin_read(struct grantor_session *session, uint64_t id)
+{
+    struct aster_error error;
+    if (session->reads >= READS_MAX || session->watcher_count >= WATCHERS_MAX || session->chunk_bytes > BACKLOG_MAX) {
+        aster_error_set(&error, ASTER_ERR_LIMIT,
+                        "%d reads at once and %d watches are the limit of a connection: wait for some", READS_MAX,
+                        WATCHERS_MAX);
+        grantor_session_fail(session, id, error.status, error.message);
+        return false;
+    }
+    session->reads++;
+    return true;
+}
+
+void grantor_session_end_read(struct grantor_session *session)
+{
+    session->reads--;
+    grantor_session_release(session);
 }
 
 void grantor_session_ask(struct grantor_session *session, const struct aster_call *call)
@@ -63,28 +85,25 @@ void grantor_session_ask(struct grantor_session *session, const struct aster_cal
     struct grantor_state *state = session->state;
     int verb = verb_of(call->kind);
     struct aster_error error;
-    if (verb == GRANTOR_WATCH ? !may_watch(session, call->events.resource)
-                              : !grantor_admission_may(state->admission, aster_link_identity(session->link), verb)) {
-        grantor_session_deny(session, call->id, grantor_verb_name(verb));
+    if (verb == ASTER_VERB_WATCH ? !may_watch(session, call->events.resource)
+                                 : !grantor_admission_may(state->admission, aster_link_identity(session->link), verb)) {
+        grantor_session_deny(session, call->id, aster_verb_name(verb));
         return;
     }
-    if (session->reads >= READS_MAX || session->watcher_count >= WATCHERS_MAX || session->chunk_bytes > BACKLOG_MAX) {
-        aster_error_set(&error, ASTER_ERR_LIMIT,
-                        "%d reads at once and %d watches are the limit of a connection: wait for some", READS_MAX,
-                        WATCHERS_MAX);
-        grantor_session_fail(session, call->id, error.status, error.message);
+    if (!grantor_session_begin_read(session, call->id)) {
         return;
     }
     if (!grantor_limits_take_read(state, session->peer, call->kind == ASTER_CALL_WATCH, &error)) {
+        grantor_session_end_read(session);
         grantor_session_fail(session, call->id, error.status, error.message);
         return;
     }
     struct grantor_job *job = job_create(session, call);
     if (job == NULL) {
+        grantor_session_end_read(session);
         grantor_session_fail(session, call->id, ASTER_ERR_NOMEM, "no memory for the read");
         return;
     }
-    session->reads++;
     session->peer->reads++;
     session->peer->watches += call->kind == ASTER_CALL_WATCH;
     state->reads++;
@@ -164,7 +183,7 @@ void grantor_session_read(struct grantor_job *job)
         free_chunks(job->state, job->peer, job->chunks);
     } else if (counted && !may) {
         free_chunks(job->state, job->peer, job->chunks);
-        grantor_session_deny(session, job->id, grantor_verb_name(GRANTOR_WATCH));
+        grantor_session_deny(session, job->id, aster_verb_name(ASTER_VERB_WATCH));
     } else if (job->status != ASTER_OK || (counted && !watching)) {
         free_chunks(job->state, job->peer, job->chunks);
         grantor_session_fail(session, job->id, job->status != ASTER_OK ? job->status : ASTER_ERR_NOMEM,
@@ -212,7 +231,7 @@ void grantor_session_recheck(struct grantor_session *session)
         }
         uint64_t id = (*at)->id;
         unwatch(session, at);
-        grantor_session_deny(session, id, grantor_verb_name(GRANTOR_WATCH));
+        grantor_session_deny(session, id, aster_verb_name(ASTER_VERB_WATCH));
     }
 }
 

@@ -1,91 +1,22 @@
 #include "grantor/settings.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <confuse.h>
-
 #include "base/error.h"
+#include "grantor/cfg.h"
 #include "grantor/settings_check.h"
+#include "platform/private_file.h"
 
 #define IN_FLIGHT_DEFAULT 65536
 #define IN_FLIGHT_TOTAL_DEFAULT 1048576
 #define CONNECTIONS_DEFAULT 256
 #define IDLE_TIMEOUT_DEFAULT_MS 15000
 #define DRAIN_TIMEOUT_DEFAULT_MS 10000
-
-static const char *const verbs[GRANTOR_VERBS] = {NULL,  "acquire", "renew",   "release", "revoke",  NULL,
-                                                 "put", "forget",  "inspect", "list",    "history", "watch"};
-
-/* libconfuse's error function has no user pointer. */
-static struct aster_error *reported;
-
-const char *grantor_verb_name(int verb)
-{
-    return verb >= 0 && verb < GRANTOR_VERBS ? verbs[verb] : NULL;
-}
-
-static void report(cfg_t *cfg, const char *format, va_list arguments)
-{
-    char text[ASTER_ERROR_MESSAGE_MAX];
-    vsnprintf(text, sizeof text, format, arguments);
-    if (reported != NULL && reported->status == ASTER_OK) { /* the first is the cause */
-        aster_error_set(reported, ASTER_ERR_INVALID, "%s:%d: %s; see asterd.conf(5)",
-                        cfg != NULL && cfg->filename != NULL ? cfg->filename : "configuration",
-                        cfg != NULL ? cfg->line : 0, text);
-    }
-}
-
-static char *copy_text(const char *text, bool *failed)
-{
-    char *copy = text != NULL ? strdup(text) : NULL;
-    *failed = *failed || (text != NULL && copy == NULL);
-    return copy;
-}
-
-static void copy_texts(cfg_t *cfg, const char *option, struct grantor_texts *texts, bool *failed)
-{
-    unsigned count = cfg_size(cfg, option);
-    texts->items = count > 0 ? calloc(count, sizeof texts->items[0]) : NULL;
-    if (count > 0 && texts->items == NULL) {
-        *failed = true;
-        return;
-    }
-    texts->count = count;
-    for (unsigned i = 0; i < count; i++) {
-        texts->items[i] = copy_text(cfg_getnstr(cfg, option, i), failed);
-    }
-}
-
-static int compare_nodes(const void *a, const void *b)
-{
-    return strcmp(((const struct grantor_node *)a)->id, ((const struct grantor_node *)b)->id);
-}
-
-static void copy_nodes(cfg_t *cfg, struct grantor_settings *settings, bool *failed)
-{
-    unsigned count = cfg_size(cfg, "node");
-    settings->nodes = count > 0 ? calloc(count, sizeof settings->nodes[0]) : NULL;
-    if (count > 0 && settings->nodes == NULL) {
-        *failed = true;
-        return;
-    }
-    settings->node_count = count;
-    for (unsigned i = 0; i < count; i++) {
-        cfg_t *section = cfg_getnsec(cfg, "node", i);
-        struct grantor_node *node = &settings->nodes[i];
-        node->id = copy_text(cfg_title(section), failed);
-        node->name = copy_text(cfg_getstr(section, "name"), failed);
-        copy_texts(section, "roles", &node->roles, failed);
-        copy_texts(section, "resources", &node->resources, failed);
-    }
-    if (!*failed && count > 0) {
-        qsort(settings->nodes, count, sizeof settings->nodes[0], compare_nodes);
-    }
-}
+#define HINT "see asterd.conf(5)"
+#define FILE_MAX_BYTES 67108864
+#define NODES_FILE "nodes.conf"
 
 /* A service has a place of its own for what it keeps: systemd's StateDirectory=. */
 static char *journal_of_service(bool *failed)
@@ -97,21 +28,24 @@ static char *journal_of_service(bool *failed)
         return NULL;
     }
     snprintf(journal, sizeof journal, "sqlite:%.*s/journal.db", (int)size, directory);
-    return copy_text(journal, failed);
+    char *copy = strdup(journal);
+    *failed = *failed || copy == NULL;
+    return copy;
 }
 
 static void copy_all(cfg_t *cfg, struct grantor_settings *settings, bool *failed)
 {
-    settings->journal = copy_text(cfg_getstr(cfg, "journal"), failed);
-    settings->store = copy_text(cfg_getstr(cfg, "store"), failed);
+    settings->journal = grantor_cfg_text(cfg, "journal", failed);
+    settings->store = grantor_cfg_text(cfg, "store", failed);
     if (settings->journal == NULL && settings->store == NULL) {
         settings->journal = journal_of_service(failed);
     }
-    settings->node_directory = copy_text(cfg_getstr(cfg, "node-directory"), failed);
-    settings->key = copy_text(cfg_getstr(cfg, "key"), failed);
-    settings->certificate = copy_text(cfg_getstr(cfg, "certificate"), failed);
-    settings->roots = copy_text(cfg_getstr(cfg, "roots"), failed);
-    settings->http = copy_text(cfg_getstr(cfg, "http"), failed);
+    settings->node_directory = grantor_cfg_text(cfg, "node-directory", failed);
+    settings->key = grantor_cfg_text(cfg, "key", failed);
+    settings->certificate = grantor_cfg_text(cfg, "certificate", failed);
+    settings->roots = grantor_cfg_text(cfg, "roots", failed);
+    settings->http = grantor_cfg_text(cfg, "http", failed);
+    settings->nodes_file = grantor_cfg_text(cfg, "nodes-file", failed);
     grantor_log_format_named(cfg_getstr(cfg, "log-format"), &settings->log_format);
     settings->in_flight_max = (size_t)cfg_getint(cfg, "in-flight-max");
     settings->in_flight_total_max = (size_t)cfg_getint(cfg, "in-flight-total-max");
@@ -119,49 +53,31 @@ static void copy_all(cfg_t *cfg, struct grantor_settings *settings, bool *failed
     settings->idle_timeout_ms = cfg_getint(cfg, "idle-timeout-ms");
     settings->drain_timeout_ms = cfg_getint(cfg, "drain-timeout-ms");
     cfg_t *listen = cfg_getsec(cfg, "listen");
-    copy_texts(listen, "quic", &settings->quic, failed);
-    copy_texts(listen, "tcp", &settings->tcp, failed);
-    cfg_t *requires = cfg_getsec(cfg, "requires");
-    for (int verb = 0; verb < GRANTOR_VERBS; verb++) {
-        if (verbs[verb] != NULL) {
-            settings->requires[verb] = copy_text(cfg_getstr(requires, verbs[verb]), failed);
-        }
-    }
-    copy_nodes(cfg, settings, failed);
+    grantor_cfg_texts(listen, "quic", &settings->quic, failed);
+    grantor_cfg_texts(listen, "tcp", &settings->tcp, failed);
+    grantor_cfg_requires(cfg, settings->requires, failed);
+    grantor_cfg_nodes(cfg, &settings->nodes, failed);
 }
 
-static aster_status parse(cfg_t *cfg, const char *path, struct aster_error *error)
+static aster_status load(cfg_t *cfg, const char *path, struct aster_error *error)
 {
-    struct aster_error found = ASTER_ERROR_INIT;
-    reported = &found;
-    int code = cfg_parse(cfg, path);
-    reported = NULL;
-    if (code == CFG_FILE_ERROR) {
-        return aster_error_set_os(error, ASTER_ERR_IO, errno, "%s cannot be read: name a file with --config", path);
+    char *text = NULL;
+    size_t size;
+    struct aster_error cause = ASTER_ERROR_INIT;
+    aster_status status = aster_private_file_read(path, FILE_MAX_BYTES, false, &text, &size, &cause);
+    if (status != ASTER_OK) {
+        return aster_error_set(error, status, "%.400s: name a readable file with --config", cause.message);
     }
-    if (code != CFG_SUCCESS) {
-        return aster_error_set(error, ASTER_ERR_INVALID, "%s",
-                               found.status != ASTER_OK ? found.message : "the configuration cannot be understood");
-    }
-    return ASTER_OK;
+    status = grantor_cfg_parse(cfg, path, text, HINT, error);
+    free(text);
+    return status;
 }
 
 aster_status grantor_settings_read(const char *path, struct grantor_settings **settings, struct aster_error *error)
 {
     cfg_opt_t listen[] = {CFG_STR_LIST("quic", "{}", CFGF_NONE), CFG_STR_LIST("tcp", "{}", CFGF_NONE), CFG_END()};
-    cfg_opt_t node[] = {CFG_STR("name", NULL, CFGF_NONE), CFG_STR_LIST("roles", "{}", CFGF_NONE),
-                        CFG_STR_LIST("resources", "{}", CFGF_NONE), CFG_END()};
-    cfg_opt_t requires[] = {CFG_STR("acquire", NULL, CFGF_NONE),
-                            CFG_STR("renew", NULL, CFGF_NONE),
-                            CFG_STR("release", NULL, CFGF_NONE),
-                            CFG_STR("put", NULL, CFGF_NONE),
-                            CFG_STR("forget", NULL, CFGF_NONE),
-                            CFG_STR("inspect", NULL, CFGF_NONE),
-                            CFG_STR("list", NULL, CFGF_NONE),
-                            CFG_STR("history", NULL, CFGF_NONE),
-                            CFG_STR("watch", NULL, CFGF_NONE),
-                            CFG_STR("revoke", "operator", CFGF_NONE),
-                            CFG_END()};
+    cfg_opt_t node[] = GRANTOR_CFG_NODE;
+    cfg_opt_t requires[] = {GRANTOR_CFG_REQUIRES, CFG_STR("revoke", "operator", CFGF_NONE), CFG_END()};
     cfg_opt_t options[] = {CFG_STR("journal", NULL, CFGF_NONE),
                            CFG_STR("store", NULL, CFGF_NONE),
                            CFG_STR("node-directory", NULL, CFGF_NONE),
@@ -169,6 +85,7 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
                            CFG_STR("certificate", NULL, CFGF_NONE),
                            CFG_STR("roots", NULL, CFGF_NONE),
                            CFG_STR("http", NULL, CFGF_NONE),
+                           CFG_STR("nodes-file", NULL, CFGF_NONE),
                            CFG_STR("log-format", "logfmt", CFGF_NONE),
                            CFG_INT("in-flight-max", IN_FLIGHT_DEFAULT, CFGF_NONE),
                            CFG_INT("in-flight-total-max", IN_FLIGHT_TOTAL_DEFAULT, CFGF_NONE),
@@ -177,7 +94,7 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
                            CFG_INT("drain-timeout-ms", DRAIN_TIMEOUT_DEFAULT_MS, CFGF_NONE),
                            CFG_SEC("listen", listen, CFGF_NONE),
                            CFG_SEC("requires", requires, CFGF_NONE),
-                           CFG_SEC("node", node, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
+                           CFG_SEC("node", node, GRANTOR_CFG_NODE_FLAGS),
                            CFG_END()};
     cfg_t *cfg = cfg_init(options, CFGF_NONE);
     struct grantor_settings *made = calloc(1, sizeof *made);
@@ -186,10 +103,9 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
         free(made);
         return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the configuration");
     }
-    cfg_set_error_function(cfg, report);
     grantor_settings_checks(cfg);
     bool failed = false;
-    aster_status status = parse(cfg, path, error);
+    aster_status status = load(cfg, path, error);
     if (status == ASTER_OK) {
         copy_all(cfg, made, &failed);
         status = failed ? aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the configuration")
@@ -207,21 +123,13 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
 aster_status grantor_settings_keep_in(struct grantor_settings *settings, const char *journal, const char *store,
                                       struct aster_error *error)
 {
-    bool failed = false;
     free(settings->journal);
     free(settings->store);
-    settings->journal = copy_text(journal, &failed);
-    settings->store = copy_text(store, &failed);
+    settings->journal = journal != NULL ? strdup(journal) : NULL;
+    settings->store = store != NULL ? strdup(store) : NULL;
+    bool failed = (journal != NULL && settings->journal == NULL) || (store != NULL && settings->store == NULL);
     return failed ? aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the configuration")
                   : grantor_settings_check_place(settings, "the command line", error);
-}
-
-static void free_texts(struct grantor_texts *texts)
-{
-    for (size_t i = 0; i < texts->count; i++) {
-        free(texts->items[i]);
-    }
-    free(texts->items);
 }
 
 void grantor_settings_destroy(struct grantor_settings *settings)
@@ -229,18 +137,13 @@ void grantor_settings_destroy(struct grantor_settings *settings)
     if (settings == NULL) {
         return;
     }
-    for (size_t i = 0; i < settings->node_count; i++) {
-        free(settings->nodes[i].id);
-        free(settings->nodes[i].name);
-        free_texts(&settings->nodes[i].roles);
-        free_texts(&settings->nodes[i].resources);
-    }
-    for (int verb = 0; verb < GRANTOR_VERBS; verb++) {
+    for (int verb = 0; verb < ASTER_VERBS; verb++) {
         free(settings->requires[verb]);
     }
-    free(settings->nodes);
-    free_texts(&settings->quic);
-    free_texts(&settings->tcp);
+    grantor_nodes_free(&settings->nodes);
+    free(settings->nodes_file);
+    grantor_texts_free(&settings->quic);
+    grantor_texts_free(&settings->tcp);
     free(settings->journal);
     free(settings->store);
     free(settings->node_directory);
@@ -249,4 +152,23 @@ void grantor_settings_destroy(struct grantor_settings *settings)
     free(settings->roots);
     free(settings->http);
     free(settings);
+}
+
+aster_status grantor_settings_nodes_file(const struct grantor_settings *settings, char **path,
+                                         struct aster_error *error)
+{
+    static const char scheme[] = "sqlite:";
+    const char *kept = settings->journal != NULL ? settings->journal : settings->store;
+    const char *file = strncmp(kept, scheme, strlen(scheme)) == 0 ? kept + strlen(scheme) : NULL;
+    if (settings->nodes_file == NULL && file == NULL) {
+        *path = NULL;
+        return ASTER_OK;
+    }
+    const char *slash = file != NULL ? strrchr(file, '/') : NULL;
+    int directory = settings->nodes_file == NULL && slash != NULL ? (int)(slash - file) + 1 : 0;
+    if (asprintf(path, "%.*s%s", directory, directory > 0 ? file : "",
+                 settings->nodes_file != NULL ? settings->nodes_file : NODES_FILE) < 0) {
+        return aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the configuration");
+    }
+    return ASTER_OK;
 }

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "aster/limits.h"
 #include "base/error.h"
+#include "grantor/cfg.h"
 
 #define IN_FLIGHT_LEAST 1024 /* one message may carry so many renewals */
 #define IN_FLIGHT_MOST 4194304
@@ -85,45 +85,11 @@ static int check_drain(cfg_t *cfg, cfg_opt_t *option)
 
 static int check_role(cfg_t *cfg, cfg_opt_t *option)
 {
-    const char *role = cfg_opt_getnstr(option, cfg_opt_size(option) - 1);
-    if (role != NULL && role[0] != '\0') {
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (aster_role_check(aster_text(cfg_opt_getnstr(option, 0)), &error) == ASTER_OK) {
         return 0;
     }
-    cfg_error(cfg, "%s has an empty role: name one, or leave the line out", cfg_opt_name(option));
-    return -1;
-}
-
-static bool is_node_id(const char *id)
-{
-    return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
-}
-
-static int check_node(cfg_t *cfg, cfg_opt_t *option)
-{
-    struct aster_error error;
-    const char *id = cfg_title(cfg_opt_getnsec(option, cfg_opt_size(option) - 1));
-    if (!is_node_id(id) && strncmp(id, "spiffe://", 9) != 0) {
-        cfg_error(
-            cfg,
-            "node \"%.80s\": an id is 64 lower-case hexadecimal digits (aster node id), or a spiffe:// id in CA mode",
-            id);
-        return -1;
-    }
-    if (aster_identity_check(aster_text(id), "node", &error) != ASTER_OK) {
-        cfg_error(cfg, "%s", error.message);
-        return -1;
-    }
-    return 0;
-}
-
-static int check_prefix(cfg_t *cfg, cfg_opt_t *option)
-{
-    struct aster_error error;
-    const char *prefix = cfg_opt_getnstr(option, cfg_opt_size(option) - 1);
-    if (aster_resource_check(aster_text(prefix), &error) == ASTER_OK) {
-        return 0;
-    }
-    cfg_error(cfg, "a prefix in resources: %s", error.message);
+    cfg_error(cfg, "%s: %s; leave the line out when it needs none", cfg_opt_name(option), error.message);
     return -1;
 }
 
@@ -137,13 +103,11 @@ void grantor_settings_checks(cfg_t *cfg)
     cfg_set_validate_func(cfg, "connections-per-node-max", check_connections);
     cfg_set_validate_func(cfg, "idle-timeout-ms", check_idle);
     cfg_set_validate_func(cfg, "drain-timeout-ms", check_drain);
-    cfg_set_validate_func(cfg, "node", check_node);
-    cfg_set_validate_func(cfg, "node|roles", check_role);
-    cfg_set_validate_func(cfg, "node|resources", check_prefix);
-    for (int verb = 0; verb < GRANTOR_VERBS; verb++) {
+    grantor_cfg_check_nodes(cfg);
+    for (int verb = 0; verb < ASTER_VERBS; verb++) {
         char name[32];
-        if (grantor_verb_name(verb) != NULL) {
-            snprintf(name, sizeof name, "requires|%s", grantor_verb_name(verb));
+        if (aster_verb_name(verb) != NULL) {
+            snprintf(name, sizeof name, "requires|%s", aster_verb_name(verb));
             cfg_set_validate_func(cfg, name, check_role);
         }
     }
@@ -188,10 +152,17 @@ aster_status grantor_settings_whole(const struct grantor_settings *settings, con
             error, ASTER_ERR_INVALID,
             "%s: who am I? Write either node-directory (key mode), or key, certificate and roots (CA mode)", path);
     }
-    for (size_t i = 0; i < settings->node_count; i++) {
-        if (is_node_id(settings->nodes[i].id) == files) {
+    return grantor_settings_fit(settings, &settings->nodes, path, error);
+}
+
+aster_status grantor_settings_fit(const struct grantor_settings *settings, const struct grantor_nodes *nodes,
+                                  const char *path, struct aster_error *error)
+{
+    bool key_mode = settings->node_directory != NULL;
+    for (size_t i = 0; i < nodes->count; i++) {
+        if (aster_node_id_is_key(aster_text(nodes->items[i].id)) != key_mode) {
             return aster_error_set(error, ASTER_ERR_INVALID, "%s: node \"%s\" is not an identity of %s mode", path,
-                                   settings->nodes[i].id, files ? "CA" : "key");
+                                   nodes->items[i].id, key_mode ? "key" : "CA");
         }
     }
     return ASTER_OK;

@@ -19,6 +19,7 @@ struct grantor_peers;
 struct grantor_parking;
 struct grantor_page;
 struct grantor_repeats;
+struct grantor_registrar;
 struct grantor_calls;
 
 #define GRANTOR_DEADLINE_DEFAULT_MS 30000 /* of a request that names none */
@@ -29,6 +30,7 @@ struct grantor_state {
     struct grantor_admission *admission; /* any thread */
     struct grantor_reader *reader;       /* any thread; NULL before the first and after the last */
     struct grantor_reader *last_reader;  /* that is being destroyed */
+    struct grantor_registrar *registrar; /* any thread */
     struct grantor_peers *peers;
     struct grantor_parking *parking; /* NULL when the serializer queues waiters by itself */
     struct grantor_repeats *repeats;

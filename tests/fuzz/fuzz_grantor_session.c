@@ -99,6 +99,28 @@ static void call(int peer, struct input *input)
     world_call(peer, &made);
 }
 
+static void nodes(int peer, struct input *input)
+{
+    static struct aster_bytes roles[2];
+    struct aster_call made = {.id = 1 + number(input, 1) % 16};
+    made.kind = (enum aster_call_kind)(ASTER_CALL_NODE_ADD + number(input, 1) % 5);
+    if (made.kind == ASTER_CALL_REQUIRE) {
+        made.require.verb = (int)(number(input, 1) % ASTER_VERBS);
+        made.require.role = name(input);
+    } else {
+        uint64_t flags = number(input, 1);
+        made.node.record.id = aster_text(world_identity((int)(flags % 8)));
+        made.node.replace = made.kind == ASTER_CALL_NODE_ADD && (flags & 8) != 0;
+        made.node.revoke = made.kind == ASTER_CALL_NODE_REMOVE && (flags & 8) != 0;
+        roles[0] = (flags & 16) != 0 ? aster_text(ASTER_ROLE_OPERATOR) : name(input);
+        roles[1] = name(input);
+        made.node.record.roles = (struct aster_bytes_list){&roles[0], (flags >> 5) % 2};
+        made.node.record.resources = (struct aster_bytes_list){&roles[1], (flags >> 6) % 2};
+        made.node.dropped = (struct aster_bytes_list){&roles[1], made.kind == ASTER_CALL_NODE_ROLE};
+    }
+    world_call(peer, &made);
+}
+
 static void hello(int peer)
 {
     const struct aster_call made = {.kind = ASTER_CALL_HELLO, .hello = {.version = 1}};
@@ -151,6 +173,8 @@ static void step(struct input *input)
     case 9:
         if (number(input, 1) == 0xff) {
             world_drain();
+        } else {
+            nodes(peer, input);
         }
         break;
     default:

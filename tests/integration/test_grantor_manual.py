@@ -19,7 +19,7 @@ def text_of(*path):
 def read_code():
     """{name: default} of every option, whatever section it is in; sections have none."""
     code = "".join(text_of("src", "grantor", name) for name in sorted(os.listdir(os.path.join(SOURCE, "src", "grantor")))
-                   if name.startswith("settings") and name.endswith(".c"))
+                   if name == "cfg.h" or (name.startswith("settings") and name.endswith(".c")))
     macros = dict(re.findall(r"#define (\w+) (\d+)", code))
     options = {}
     for kind, name, default in re.findall(r'CFG_(\w+)\(\s*"([a-z-]+)",\s*("[^"]*"|\w+)', code):

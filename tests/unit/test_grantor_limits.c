@@ -168,9 +168,8 @@ static aster_status read_history(struct long_history *history)
     struct grantor_job job = {.state = &world, .session = &session, .peer = peer, .kind = ASTER_CALL_HISTORY};
     job.identity = aster_text("w1");
     job.chunks_end = &job.chunks;
-    settings->nodes = calloc(1, sizeof settings->nodes[0]);
-    settings->nodes[0].id = strdup("w1");
-    settings->node_count = 1;
+    const struct grantor_node node = {.id = strdup("w1")};
+    assert_true(grantor_nodes_put(&settings->nodes, &node));
     assert_int_equal(aster_serializer_create(&ops, history, NULL, &world.serializer, &error), ASTER_OK);
     assert_int_equal(grantor_admission_create(settings, &world.admission, &error), ASTER_OK);
     grantor_job_do(&job, page, NULL, EVENTS);

@@ -45,10 +45,19 @@ static void mistakes_are_reported_with_their_line(void **state)
     expect_mistake(BASE "node \"xyz\" { }\n", ":4:", "64 lower-case hexadecimal digits");
     expect_mistake(BASE "in-flight-max = 3\n", ":4:", "1024 to");
     expect_mistake(BASE "idle-timeout-ms = 100\n", ":4:", "10000 to");
-    expect_mistake(BASE "node \"" ID_A "\" {\n roles = {\"\"}\n}\n", ":5:", "empty role");
+    expect_mistake(BASE "node \"" ID_A "\" {\n roles = {\"\"}\n}\n", ":5:", "role is empty");
     expect_mistake(BASE "node \"" ID_A "\" {\n resources = {\"a\x01\"}\n}\n", ":5:", "prefix");
     expect_mistake(BASE "node \"" ID_A "\" {}\nnode \"" ID_A "\" {}\n", ":5:", ID_A);
     expect_mistake(BASE "requires { steal = \"x\" }\n", ":4:", "steal");
+}
+
+static void comments_do_not_shift_the_line_that_is_named(void **state)
+{
+    (void)state;
+    expect_mistake("# one\n\n// two\n/* three\n four */ store = \"disk\"\n", ":5:", "sqlite:PATH");
+    expect_mistake("journal = \"none\" # not \"closed\nnode-directory = '# \\' //' #x\nnonsense = 1\n",
+                   ":3:", "nonsense");
+    expect_mistake("store = sqlite:/a//c#b\nnonsense = 1\n", ":2:", "nonsense");
 }
 
 static void what_is_missing_is_named(void **state)
@@ -166,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mistakes_are_reported_with_their_line),
+        cmocka_unit_test(comments_do_not_shift_the_line_that_is_named),
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(a_service_keeps_its_journal_in_its_state_directory),
         cmocka_unit_test(a_file_that_is_not_there_is_an_io_error),

@@ -43,6 +43,9 @@ static const char *const identities[WORLD_PEERS] = {
     "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
 };
 
+static bool operators[WORLD_PEERS]; /* by now, or once */
+static bool nodes_changed;          /* by an operator: prefixes are no longer those of the configuration */
+
 static const char *const rules[RULES] = {
     "",
     "requires { acquire = \"operator\" list = \"operator\" watch = \"operator\" }\n",
@@ -162,9 +165,24 @@ static void forget(void)
 void world_reload(unsigned which)
 {
     rules_now = which % RULES;
-    grantor_admission_replace(admission, read_rules(which));
+    grantor_admission_replace(admission, read_rules(which), NULL);
     for (struct grantor_session *session = state.sessions; session != NULL; session = session->next) {
         grantor_session_recheck(session);
+    }
+}
+
+const char *world_identity(int at)
+{
+    static const char *const more[] = {"0000000000000000000000000000000000000000000000000000000000000000",
+                                       "spiffe://example.org/worker", "short"};
+    return at < WORLD_PEERS ? identities[at] : more[at % 3];
+}
+
+void world_nodes_changed(void)
+{
+    nodes_changed = true;
+    for (int at = 0; at < WORLD_PEERS; at++) {
+        operators[at] = operators[at] || grantor_admission_is_operator(admission, aster_text(identities[at]));
     }
 }
 
@@ -228,6 +246,9 @@ void world_cut(int at)
 static void open_link(int at)
 {
     struct peer *peer = &peers[at];
+    if (!grantor_admission_knows(admission, aster_text(identities[at]))) {
+        return; /* the handshake refuses it */
+    }
     memset(peer, 0, sizeof *peer);
     peer->open = true;
     peer->link.ops = &link_ops;
@@ -255,6 +276,9 @@ void world_bytes(int at, struct aster_bytes bytes)
 {
     if (!peers[at].open) {
         open_link(at);
+    }
+    if (!peers[at].open) {
+        return;
     }
     struct aster_link *link = &peers[at].link;
     if (!link->throttled) { /* else there is no credit for it */
@@ -301,11 +325,13 @@ static void judge(int at, struct aster_bytes payload)
         if (decision->reason == ASTER_REASON_UNAUTHORIZED) { /* and nothing is given away */
             must(decision->epoch == 0 && decision->snapshot.holder.size == 0 && decision->snapshot.value.size == 0);
         }
-    } else if (answer.kind == ASTER_ANSWER_ROWS && at == 2) {
+    } else if (answer.kind == ASTER_ANSWER_NODES || answer.kind == ASTER_ANSWER_CHANGED) {
+        must(operators[at]);
+    } else if (answer.kind == ASTER_ANSWER_ROWS && at == 2 && !nodes_changed) {
         for (size_t i = 0; i < answer.rows.count; i++) {
             must(*(const char *)answer.rows.rows[i].resource.data == 'b');
         }
-    } else if (answer.kind == ASTER_ANSWER_EVENTS && at == 2) {
+    } else if (answer.kind == ASTER_ANSWER_EVENTS && at == 2 && !nodes_changed) {
         for (size_t i = 0; i < answer.events.count; i++) {
             must(*(const char *)answer.events.events[i].resource.data == 'b');
         }
@@ -400,6 +426,12 @@ void world_open(bool parking)
     state.in_flight_total_max = 512;
     state.connections_max = 2;
     state.admission = admission;
+    memset(operators, 0, sizeof operators);
+    operators[0] = true;
+    nodes_changed = false;
+    struct grantor_overlay *unchanged = calloc(1, sizeof *unchanged);
+    must(unchanged != NULL);
+    grantor_admission_replace(admission, NULL, unchanged);
     if (rules_now != 0) {
         world_reload(0);
     }

@@ -13,6 +13,10 @@ void world_open(bool parking);
 /* Every link goes; then nothing may be left of anything. Aborts otherwise. */
 void world_close(void);
 
+/* Whom a peer is; there are a few more names than peers. */
+const char *world_identity(int at);
+/* An operator's change counts from now on. */
+void world_nodes_changed(void);
 /* Bytes of a peer's stream; a link that ended is made anew before. */
 void world_bytes(int peer, struct aster_bytes bytes);
 /* One message, framed. */
