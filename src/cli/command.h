@@ -21,7 +21,7 @@ struct aster_cli {
     bool help;
 };
 
-#define ASTER_ARGUMENTS_MAX 256 /* bytes of the largest struct of parsed arguments */
+#define ASTER_ARGUMENTS_MAX 2560 /* bytes of the largest struct of parsed arguments */
 
 struct aster_command {
     const char *name;

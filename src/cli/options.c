@@ -89,6 +89,15 @@ static aster_status parse_choice(const struct aster_option *option, const char *
                            words);
 }
 
+static aster_status append(const char *text, struct aster_option_texts *texts, struct aster_error *error)
+{
+    if (texts->count == ASTER_OPTION_TEXTS_MAX) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "given more than %d times", ASTER_OPTION_TEXTS_MAX);
+    }
+    texts->items[texts->count++] = text;
+    return ASTER_OK;
+}
+
 static aster_status store(const struct aster_option *option, void *destination, const char *text,
                           struct aster_error *error)
 {
@@ -106,6 +115,9 @@ static aster_status store(const struct aster_option *option, void *destination, 
         break;
     case ASTER_OPTION_COUNT:
         status = parse_count(text, destination, &detail);
+        break;
+    case ASTER_OPTION_TEXTS:
+        status = append(text, destination, &detail);
         break;
     case ASTER_OPTION_CHOICE:
         status = parse_choice(option, text, destination, &detail);

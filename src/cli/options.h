@@ -12,7 +12,15 @@ enum aster_option_kind {
     ASTER_OPTION_TEXT,     /* const char *, borrowed from argv */
     ASTER_OPTION_DURATION, /* int64_t milliseconds */
     ASTER_OPTION_COUNT,    /* int64_t >= 0 */
+    ASTER_OPTION_TEXTS,    /* struct aster_option_texts: may be given several times */
     ASTER_OPTION_CHOICE    /* int: index of the word in `choices` */
+};
+
+#define ASTER_OPTION_TEXTS_MAX 64
+
+struct aster_option_texts {
+    size_t count;
+    const char *items[ASTER_OPTION_TEXTS_MAX]; /* borrowed from argv */
 };
 
 struct aster_option {

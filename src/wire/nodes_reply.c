@@ -17,9 +17,9 @@ static aster_status fill_node(const struct aster_node_record *record, struct ast
     message->origin = (Aster__Lease__V1__NodeOrigin)record->origin;
     message->links = record->links;
     aster_status status = aster_list_to_binary(&record->roles, scratch, &message->n_roles, &message->roles, error);
-    return status == ASTER_OK ? aster_list_to_binary(&record->resources, scratch, &message->n_resources,
-                                                     &message->resources, error)
-                              : status;
+    return status == ASTER_OK
+               ? aster_list_to_binary(&record->resources, scratch, &message->n_resources, &message->resources, error)
+               : status;
 }
 
 static void fill_rule(const struct aster_rule *rule, Aster__Lease__V1__Rule *message)

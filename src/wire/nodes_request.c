@@ -43,9 +43,9 @@ static aster_status fill_add(const struct aster_call *call, struct aster_scratch
     message->name = aster_to_binary(record->name);
     message->replace = call->node.replace;
     aster_status status = aster_list_to_binary(&record->roles, scratch, &message->n_roles, &message->roles, error);
-    return status == ASTER_OK ? aster_list_to_binary(&record->resources, scratch, &message->n_resources,
-                                                     &message->resources, error)
-                              : status;
+    return status == ASTER_OK
+               ? aster_list_to_binary(&record->resources, scratch, &message->n_resources, &message->resources, error)
+               : status;
 }
 
 static aster_status fill_role(const struct aster_call *call, struct aster_scratch *scratch,

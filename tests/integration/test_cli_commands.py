@@ -421,7 +421,7 @@ def test_every_command_has_help_with_an_example(world):
     assert {"run", "plan", "demo", "bench", "doctor", "schema", "put"} <= set(commands), commands
     for command in commands:
         said = world.aster(command, "--help").out
-        storeless = command in ("version", "completion", "help", "demo", "plan", "bench", "node")
+        storeless = command in ("version", "completion", "help", "demo", "plan", "bench")
         assert ("--store" in said) is not storeless, said
         assert "Example:\n  " in said and "aster " + command in said.split("Example:")[1], said
 

@@ -26,9 +26,10 @@ aster_status aster_cli_grantor_identity(const char *node, char identity[ASTER_ID
     return absent(error);
 }
 
-int aster_cli_node(const struct aster_cli *cli, int argc, char **argv)
+int aster_cli_node(const struct aster_cli *cli, const struct aster_node_arguments *arguments, int argc, char **argv)
 {
     struct aster_error error = ASTER_ERROR_INIT;
+    (void)arguments;
     (void)argc;
     (void)argv;
     absent(&error);

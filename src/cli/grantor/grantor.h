@@ -16,7 +16,27 @@ aster_status aster_cli_grantor_open(const char *store, const char *node, struct 
 aster_status aster_cli_grantor_identity(const char *node, char identity[ASTER_IDENTITY_MAX + 1],
                                         struct aster_error *error);
 
-/* `aster node`: new NAME, show, id. Returns the exit status. */
-int aster_cli_node(const struct aster_cli *cli, int argc, char **argv);
+struct aster_node_arguments {
+    const char *name;
+    struct aster_option_texts roles;
+    struct aster_option_texts resources;
+    struct aster_option_texts added;
+    struct aster_option_texts dropped;
+    bool replace;
+    bool revoke;
+    bool no_role;
+};
+
+/* `aster node`. Returns the exit status. */
+int aster_cli_node(const struct aster_cli *cli, const struct aster_node_arguments *arguments, int argc, char **argv);
+
+/* admit.c: what operators do. `operand` is the id or the verb; NULL for list. */
+int aster_cli_node_list(const struct aster_cli *cli, const struct aster_node_arguments *arguments, const char *operand);
+int aster_cli_node_add(const struct aster_cli *cli, const struct aster_node_arguments *arguments, const char *operand);
+int aster_cli_node_role(const struct aster_cli *cli, const struct aster_node_arguments *arguments, const char *operand);
+int aster_cli_node_remove(const struct aster_cli *cli, const struct aster_node_arguments *arguments,
+                          const char *operand);
+int aster_cli_node_requires(const struct aster_cli *cli, const struct aster_node_arguments *arguments,
+                            const char *operand);
 
 #endif

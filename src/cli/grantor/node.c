@@ -67,27 +67,91 @@ static int show(const struct aster_cli *cli, const struct aster_node_place *plac
     return ASTER_EXIT_OK;
 }
 
-int aster_cli_node(const struct aster_cli *cli, int argc, char **argv)
+static int run_own(const struct aster_cli *cli, const char *word, const char *name)
 {
     struct aster_node_place place;
     struct aster_error error = ASTER_ERROR_INIT;
     char identity[ASTER_IDENTITY_MAX + 1];
-    bool is_new = strcmp(argv[0], "new") == 0;
-    bool is_show = strcmp(argv[0], "show") == 0;
-    if (!is_new && !is_show && strcmp(argv[0], "id") != 0) {
-        return aster_cli_usage(cli, "say new NAME, show or id");
-    }
-    if (is_new != (argc == 2)) {
-        return aster_cli_usage(cli, is_new ? "new needs a name: aster node new NAME" : "%s takes no name", argv[0]);
-    }
     if (aster_node_place_find(cli->node, &place, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }
-    if (is_new) {
-        return make(cli, &place, argv[1]);
+    if (name != NULL) {
+        return make(cli, &place, name);
     }
     if (aster_cli_grantor_identity(cli->node, identity, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
     }
-    return is_show ? show(cli, &place, identity) : print_id(cli, identity);
+    return strcmp(word, "show") == 0 ? show(cli, &place, identity) : print_id(cli, identity);
+}
+
+enum node_option {
+    OF_NAME = 1,
+    OF_ROLE = 2,
+    OF_RESOURCES = 4,
+    OF_REPLACE = 8,
+    OF_ADD = 16,
+    OF_DROP = 32,
+    OF_REVOKE = 64,
+    OF_NO_ROLE = 128
+};
+
+/* What one may ask; without `run` it is about this node's own key. */
+struct node_word {
+    const char *word;
+    const char *operand; /* NULL = none */
+    unsigned options;    /* node_option */
+    int (*run)(const struct aster_cli *cli, const struct aster_node_arguments *arguments, const char *operand);
+};
+
+static const struct node_word words[] = {
+    {"new", "NAME", 0, NULL},
+    {"show", NULL, 0, NULL},
+    {"id", NULL, 0, NULL},
+    {"list", NULL, 0, aster_cli_node_list},
+    {"add", "ID", OF_NAME | OF_ROLE | OF_RESOURCES | OF_REPLACE, aster_cli_node_add},
+    {"role", "ID", OF_ADD | OF_DROP, aster_cli_node_role},
+    {"remove", "ID", OF_REVOKE, aster_cli_node_remove},
+    {"requires", "VERB", OF_ROLE | OF_NO_ROLE, aster_cli_node_requires},
+};
+
+static unsigned options_in(const struct aster_node_arguments *arguments)
+{
+    unsigned given = arguments->name != NULL ? OF_NAME : 0;
+    given |= arguments->roles.count > 0 ? OF_ROLE : 0;
+    given |= arguments->resources.count > 0 ? OF_RESOURCES : 0;
+    given |= arguments->replace ? OF_REPLACE : 0;
+    given |= arguments->added.count > 0 ? OF_ADD : 0;
+    given |= arguments->dropped.count > 0 ? OF_DROP : 0;
+    given |= arguments->revoke ? OF_REVOKE : 0;
+    given |= arguments->no_role ? OF_NO_ROLE : 0;
+    return given;
+}
+
+static const struct node_word *find_word(const char *word)
+{
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(words[i].word, word) == 0) {
+            return &words[i];
+        }
+    }
+    return NULL;
+}
+
+int aster_cli_node(const struct aster_cli *cli, const struct aster_node_arguments *arguments, int argc, char **argv)
+{
+    const struct node_word *word = find_word(argv[0]);
+    if (word == NULL) {
+        return aster_cli_usage(cli, "say new NAME, show, id, list, add ID, role ID, remove ID or requires VERB");
+    }
+    if ((word->operand != NULL) != (argc == 2)) {
+        return word->operand != NULL ? aster_cli_usage(cli, "%s needs its %s: aster node %s %s", word->word,
+                                                       strcmp(word->operand, "NAME") == 0 ? "name" : word->operand,
+                                                       word->word, word->operand)
+                                     : aster_cli_usage(cli, "%s takes no name", word->word);
+    }
+    if ((options_in(arguments) & ~word->options) != 0) {
+        return aster_cli_usage(cli, "an option does not belong to %s", word->word);
+    }
+    const char *operand = argc == 2 ? argv[1] : NULL;
+    return word->run != NULL ? word->run(cli, arguments, operand) : run_own(cli, word->word, operand);
 }

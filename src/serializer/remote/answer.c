@@ -34,7 +34,7 @@ static void describe_failure(const struct remote_entry *entry, aster_status stat
         aster_error_set(error, ASTER_ERR_INDETERMINATE,
                         "%s was sent on a connection that was lost and may have been applied there; sent again it was "
                         "answered %s: %.*s; repeat it under the same id",
-                        aster_operation_name(entry->request->operation.kind), aster_status_name(status),
+                        remote_verb(entry), aster_status_name(status),
                         (int)(message.size < QUOTED_MAX ? message.size : QUOTED_MAX), text);
     } else {
         aster_error_set(error, status_here(entry, status), "%.*s", (int)message.size, text);
@@ -108,6 +108,8 @@ static bool fits(const struct remote_exchange *exchange, const struct aster_answ
         return exchange->count > 1 && answer->renewed.count == exchange->count;
     case ASTER_ANSWER_ROWS:
     case ASTER_ANSWER_EVENTS:
+    case ASTER_ANSWER_NODES:
+    case ASTER_ANSWER_CHANGED:
         return exchange->count == 1 && exchange->entries[0]->read != NULL;
     default:
         return false;

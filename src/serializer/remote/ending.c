@@ -11,7 +11,8 @@
 
 bool remote_is_mutating(const struct remote_entry *entry)
 {
-    return entry->request != NULL && entry->request->operation.kind != ASTER_OP_INSPECT;
+    return entry->request != NULL ? entry->request->operation.kind != ASTER_OP_INSPECT
+                                  : remote_read_changes(entry->read);
 }
 
 static void unqueue(struct remote_entry *entry)
@@ -78,9 +79,11 @@ void remote_deadline_fire(struct aster_timer *timer, int64_t now_ns)
     remote_end_locked(entry, end, &entry->remote->ended);
 }
 
-static const char *verb(const struct remote_entry *entry)
+const char *remote_verb(const struct remote_entry *entry)
 {
-    return entry->request != NULL ? aster_operation_name(entry->request->operation.kind) : "reading";
+    return entry->request != NULL             ? aster_operation_name(entry->request->operation.kind)
+           : remote_read_changes(entry->read) ? "the change of nodes"
+                                              : "reading";
 }
 
 /* `trouble` is NULL while there is a connection. */
@@ -89,18 +92,18 @@ static aster_status describe(const struct remote_entry *entry, const char *troub
     if (entry->maybe_applied && remote_is_mutating(entry)) {
         return aster_error_set(
             error, ASTER_ERR_INDETERMINATE,
-            "%s was sent and not answered%s%.300s; it may have been applied: repeat it under the same id", verb(entry),
-            trouble != NULL ? ": " : "", trouble != NULL ? trouble : "");
+            "%s was sent and not answered%s%.300s; it may have been applied: repeat it under the same id",
+            remote_verb(entry), trouble != NULL ? ": " : "", trouble != NULL ? trouble : "");
     }
     switch (entry->end) {
     case REMOTE_END_CANCELLED:
-        return aster_error_set(error, ASTER_ERR_CANCELLED, "%s was cancelled; nothing was applied", verb(entry));
+        return aster_error_set(error, ASTER_ERR_CANCELLED, "%s was cancelled; nothing was applied", remote_verb(entry));
     case REMOTE_END_CLOSED:
         return aster_error_set(error, ASTER_ERR_CLOSED, "%s: the serializer was closed; nothing was applied",
-                               verb(entry));
+                               remote_verb(entry));
     case REMOTE_END_UNSENDABLE:
         return aster_error_set(error, ASTER_ERR_INVALID, "%s cannot be said in grantor.proto; nothing was applied",
-                               verb(entry));
+                               remote_verb(entry));
     default:
         break;
     }
@@ -109,7 +112,8 @@ static aster_status describe(const struct remote_entry *entry, const char *troub
                                trouble);
     }
     return aster_error_set(error, ASTER_ERR_TIMEOUT,
-                           "%s: the grantor did not answer before the deadline; nothing was applied", verb(entry));
+                           "%s: the grantor did not answer before the deadline; nothing was applied",
+                           remote_verb(entry));
 }
 
 void remote_answered(struct remote *remote, size_t count)

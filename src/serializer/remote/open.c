@@ -242,8 +242,13 @@ aster_status aster_grantor_open(const struct aster_grantor_options *options, str
     return status;
 }
 
+struct remote *remote_of(struct aster_serializer *serializer)
+{
+    return aster_serializer_self(serializer, &remote_ops);
+}
+
 struct aster_bytes aster_grantor_identity(struct aster_serializer *serializer)
 {
-    const struct remote *remote = aster_serializer_self(serializer, &remote_ops);
+    const struct remote *remote = remote_of(serializer);
     return remote != NULL ? remote->identity : aster_text(NULL);
 }

@@ -1,9 +1,10 @@
-/* list and history: the calling thread blocks, the loop's thread collects the messages, and the visitor runs on the
- * calling thread. */
+/* list, history and what operators ask about nodes: the calling thread blocks, the loop's thread collects the messages,
+ * and the visitor runs on the calling thread. */
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "serializer/remote/nodes.h"
 #include "serializer/remote/remote.h"
 
 #define READ_TIMEOUT_NS (INT64_C(30000) * ASTER_NS_PER_MS)
@@ -35,6 +36,11 @@ void remote_read_call(const struct remote_read *read, struct aster_call *call)
     call->deadline_ms = deadline_ms;
 }
 
+bool remote_read_changes(const struct remote_read *read)
+{
+    return read->call.kind >= ASTER_CALL_NODE_ADD && read->call.kind != ASTER_CALL_NODE_LIST;
+}
+
 void remote_read_restart(struct remote_read *read)
 {
     while (read->first != NULL) {
@@ -57,7 +63,7 @@ bool remote_read_take(struct remote_read *read, const struct aster_answer *answe
     memcpy(message->payload, payload.data, payload.size);
     *read->last = message;
     read->last = &message->next;
-    return answer->kind == ASTER_ANSWER_ROWS || !answer->events.more;
+    return answer->kind != ASTER_ANSWER_EVENTS || !answer->events.more;
 }
 
 void remote_read_end(struct remote_read *read, aster_status status, const struct aster_error *error)
@@ -258,6 +264,39 @@ aster_status remote_history(void *self, const struct aster_history_query *query,
         }
         read.call.events.limit = 0; /* the newest were chosen by the first question */
         telling.ended = telling.ended || telling.revision <= after;
+    }
+    read_fini(&read, &scratch);
+    return status;
+}
+
+aster_status remote_nodes_ask(struct aster_serializer *serializer, const struct aster_call *call,
+                              void (*visit)(const struct aster_answer *answer, void *user), void *user,
+                              struct aster_error *error)
+{
+    struct remote_read read;
+    struct aster_scratch scratch = {NULL, 0, 0};
+    struct aster_answer answer;
+    struct remote *remote = remote_of(serializer);
+    enum aster_answer_kind wanted = call->kind == ASTER_CALL_NODE_LIST ? ASTER_ANSWER_NODES : ASTER_ANSWER_CHANGED;
+    if (remote == NULL) {
+        return aster_error_set(error, ASTER_ERR_UNSUPPORTED,
+                               "only grantors admit nodes: name one, aster://ID@HOST:PORT");
+    }
+    aster_status status = read_init(&read, &scratch, error);
+    if (status != ASTER_OK) {
+        return status;
+    }
+    read.call = *call;
+    status = perform(remote, &read, error);
+    if (status == ASTER_OK) {
+        status = decode(read.first, &scratch, &answer, error);
+    }
+    if (status == ASTER_OK && answer.kind != wanted) {
+        status = aster_error_set(error, ASTER_ERR_VERSION,
+                                 "the grantor answers an order about nodes with something else: update Aster");
+    }
+    if (status == ASTER_OK) {
+        visit(&answer, user);
     }
     read_fini(&read, &scratch);
     return status;

@@ -162,6 +162,7 @@ void remote_exchange_free(struct remote *remote, struct remote_exchange *exchang
  * Under the lock. */
 void remote_requeue_all(struct remote *remote, struct remote_entry **ended);
 bool remote_is_mutating(const struct remote_entry *entry);
+const char *remote_verb(const struct remote_entry *entry); /* what it is, for messages */
 
 /* send.c, the loop's thread */
 void remote_wake_run(struct aster_task *task);
@@ -190,11 +191,15 @@ void remote_log(const struct remote *remote, enum aster_grantor_event event, con
 /* answer.c, the loop's thread */
 void remote_frame(struct remote *remote, struct aster_bytes payload);
 
+/* open.c: NULL for a serializer of another kind */
+struct remote *remote_of(struct aster_serializer *serializer);
+
 /* read.c */
 aster_status remote_list(void *self, const struct aster_list_query *query, aster_visit_row visit, void *user,
                          struct aster_error *error);
 aster_status remote_history(void *self, const struct aster_history_query *query, aster_visit_event visit, void *user,
                             struct aster_error *error);
+bool remote_read_changes(const struct remote_read *read); /* else asking twice or in vain has no effect */
 void remote_read_call(const struct remote_read *read, struct aster_call *call);
 /* One payload of the answer; true when it was the last. Under the lock, on the loop's thread. */
 bool remote_read_take(struct remote_read *read, const struct aster_answer *answer, struct aster_bytes payload);
