@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #define FRESH_NS INT64_C(1000000000)
+#define FRESH_TIMES 4 /* as long as the question took: asking again would take as long */
 #define GROWTH 8
 
 /* A name with memory of its own. */
@@ -19,6 +20,7 @@ struct grantor_ahead {
     struct name after; /* the rows are those that follow it ... */
     bool complete;     /* ... up to the last one there is */
     int64_t read_ns;
+    int64_t stale_ns; /* from then on it is asked for again */
     struct aster_reply *rows;
     size_t count;
     size_t capacity;
@@ -99,6 +101,9 @@ static aster_status ask(struct grantor_ahead *ahead, struct aster_serializer *se
         status = aster_error_set(error, ASTER_ERR_NOMEM, "no memory to list %zu rows", limit);
     }
     ahead->complete = status == ASTER_OK && ahead->count < limit;
+    int64_t end_ns = aster_clock_now_ns(aster_serializer_clock(serializer));
+    int64_t fresh_ns = FRESH_TIMES * (end_ns - ahead->read_ns);
+    ahead->stale_ns = end_ns + (fresh_ns > FRESH_NS ? fresh_ns : FRESH_NS);
     return status;
 }
 
@@ -106,8 +111,8 @@ static aster_status ask(struct grantor_ahead *ahead, struct aster_serializer *se
 static bool knows(const struct grantor_ahead *ahead, struct aster_bytes prefix, struct aster_bytes after,
                   int64_t now_ns)
 {
-    return ahead->rows != NULL && now_ns - ahead->read_ns < FRESH_NS &&
-           aster_bytes_equal(view(&ahead->prefix), prefix) && aster_bytes_compare(after, view(&ahead->after)) >= 0 &&
+    return ahead->rows != NULL && now_ns < ahead->stale_ns && aster_bytes_equal(view(&ahead->prefix), prefix) &&
+           aster_bytes_compare(after, view(&ahead->after)) >= 0 &&
            (ahead->complete || (ahead->count > 0 && aster_bytes_compare(after, name_of(ahead, ahead->count - 1)) < 0));
 }
 

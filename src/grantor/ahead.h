@@ -1,5 +1,6 @@
 /* Rows read ahead of whoever lists page by page: a store may have to walk over everything for each question, so later
- * pages are answered from what the question before has found, for a second. One thread at a time. */
+ * pages are answered from what the question before has found, for a second or four times as long as it took. One thread
+ * at a time. */
 #ifndef GRANTOR_AHEAD_H
 #define GRANTOR_AHEAD_H
 
