@@ -3,12 +3,14 @@
 one machine, so what happened in one process can be compared with what happened in another."""
 import os
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.environ["ASTER_SOURCE"], "tests", "support"))
 from cli import SLOW, alive, boottime, run_tests, until  # noqa: E402
-from grantor import BOTH_WAYS, GrantorWorld  # noqa: E402
+from grantor import BOTH_WAYS, TO_CLIENT, GrantorWorld  # noqa: E402
 
+APPENDS = 6
 ALLOWANCE = 3.0 if SLOW else 0.5
 NOTE_TERM = "trap 'cut -d\" \" -f1 /proc/uptime >term' TERM; echo $$ >pid; while :; do sleep 0.02; done"
 
@@ -112,6 +114,37 @@ def test_short_holders_in_a_row_do_not_wait_for_anything(world):
         world.aster("run", "r", "--", "true", env=world.by("ab"[i % 2]))
     assert time.monotonic() - started < (20 if SLOW else 2), "8 short holders in sequence take too long"
     assert world.inspect("r")["epoch"] == 16 and world.inspect("r")["held"] is False
+
+
+def test_no_update_is_lost_while_networks_go_dark_and_the_server_is_killed(world):
+    """Three workers read, change and write one value under the lease. What was acknowledged is there, once."""
+    script = 'v=$(aster get r 2>/dev/null); printf "%s$0," "$v" | aster put >/dev/null 2>&1 && echo "$0" >>acknowledged'
+    path = {"PATH": os.path.dirname(os.environ["ASTER_BIN"]) + ":" + os.environ["PATH"]}
+    relays = {node: world.relay() for node in ("a", "b", "op")}
+
+    def work(node):
+        for i in range(APPENDS):
+            run = world.start("run", "r", "--ttl", "2s", "--wait", "20s", "--", "sh", "-c", script, f"{node}{i}",
+                              env=dict(world.by(node, world.store(relays[node].address)), **path))
+            run.communicate(timeout=60)
+
+    workers = [threading.Thread(target=work, args=(node,)) for node in relays]
+    for worker in workers:
+        worker.start()
+    for node, ways in (("a", TO_CLIENT), ("b", BOTH_WAYS), ("op", TO_CLIENT), ("a", BOTH_WAYS), ("b", TO_CLIENT)):
+        relays[node].dark(ways)
+        time.sleep(0.4)
+        relays[node].dark(0)
+    world.kill_server()
+    world.serve()
+    for worker in workers:
+        worker.join()
+    with open(world.path("acknowledged")) as file:
+        acknowledged = file.read().split()
+    written = world.aster("get", "r").out.split(",")[:-1]
+    assert len(acknowledged) >= 2 * APPENDS, f"much was not written: {acknowledged}"
+    assert len(set(written)) == len(written), f"written twice: {written}"
+    assert set(acknowledged) <= set(written), f"lost: {set(acknowledged) - set(written)} of {written}"
 
 
 def test_a_command_protects_its_result_with_put(world):
