@@ -1,5 +1,5 @@
 /* Admission changed while a real asterd runs, with the real `aster node`: who comes in, who is cut off, what is fenced,
- * and what a restart remembers. */
+ * and what a restart remembers. Each over a journal, which is the default, and over a file that others share. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #define REFUSED_EXIT 77
 
 static struct grantor_world world;
-static struct grantor_client fresh; /* not in the configuration */
+static const char *journal = "sqlite"; /* as in grantor_process */
+static struct grantor_client fresh;    /* not in the configuration */
 static char server_id[ASTER_NODE_ID_SIZE];
 static char output[65536];
 
@@ -33,7 +34,7 @@ static void open_with(const char *store)
 static int open_world(void **state)
 {
     (void)state;
-    open_with(NULL);
+    open_with(journal);
     return 0;
 }
 
@@ -361,5 +362,7 @@ int main(void)
         EACH(a_damaged_file_of_changes_stops_a_start_and_a_reload_with_its_line),
         EACH(mistakes_of_the_command_line_are_told_at_once),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("journal", tests, NULL, NULL);
+    journal = NULL;
+    return failed + cmocka_run_group_tests_name("shared file", tests, NULL, NULL);
 }
