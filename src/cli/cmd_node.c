@@ -30,13 +30,15 @@ static int run(const struct aster_cli *cli, const void *arguments, int argc, cha
 const struct aster_command aster_command_node = {
     .name = "node",
     .summary = "Make this node's key, or say at a grantor which nodes are admitted",
-    .operands = "new NAME|show|id|list|add ID|role ID|remove ID|requires VERB",
+    .operands = "new NAME|show|id|renew|list|add ID|role ID|remove ID|requires VERB",
     .operands_min = 1,
     .operands_max = 2,
-    .words = "new show id list add role remove requires",
+    .words = "new show id renew list add role remove requires",
     .details =
         "A node is an Ed25519 key and a certificate that it signs itself; its id, the key in hexadecimal, is the\n"
-        "holder of its leases at a grantor. `new` never overwrites a key. The files are in the directory of --node,\n"
+        "holder of its leases at a grantor. `new` never overwrites a key; `renew` makes a new certificate under the "
+        "same\n"
+        "key, which who holds leases uses from its next connection on. The files are in the directory of --node,\n"
         "else ASTER_NODE, else ~/.config/aster/node. With a file roots.pem beside them the node is known by its\n"
         "certificate's SPIFFE id instead, and believes servers that those roots vouch for.\n"
         "\n"

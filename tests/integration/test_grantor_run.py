@@ -72,6 +72,20 @@ def test_a_restart_of_the_server_costs_the_command_nothing(world):
     assert world.inspect("r")["epoch"] == 2
 
 
+def test_a_renewed_certificate_keeps_the_node_and_its_lease(world):
+    holder, pid = start_holder(world, "6s", world.environment, "echo $$ >pid; while [ ! -e done ]; do sleep 0.02; done")
+    before = open(world.path("a/node.crt")).read()
+    assert world.aster("node", "renew").out.strip() == world.ids["a"]
+    assert open(world.path("a/node.crt")).read() != before
+    world.kill_server()
+    world.serve()
+    revision = world.inspect("r")["lease_revision"]
+    until(lambda: world.inspect("r")["lease_revision"] > revision)
+    assert world.inspect("r")["epoch"] == 1 and alive(pid)
+    open(world.path("done"), "w").close()
+    assert holder.wait(20) == 0, holder.stderr.read()
+
+
 def test_a_server_that_is_gone_ends_the_command_at_its_limit(world):
     holder, pid = start_holder(world, "2s", world.environment)
     time.sleep(1)

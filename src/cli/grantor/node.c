@@ -67,6 +67,22 @@ static int show(const struct aster_cli *cli, const struct aster_node_place *plac
     return ASTER_EXIT_OK;
 }
 
+/* The name stays, and so does the key: whoever holds leases goes on holding them. */
+static int renew(const struct aster_cli *cli, const struct aster_node_place *place)
+{
+    struct aster_node_facts facts;
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (place->roots[0] != '\0') {
+        return aster_cli_usage(cli, "this node's certificate is its authority's: put a new one in %s",
+                               place->directory);
+    }
+    if (aster_node_describe(place->directory, &facts, &error) != ASTER_OK ||
+        aster_node_renew(place->directory, facts.name, ASTER_NODE_DAYS_DEFAULT, &error) != ASTER_OK) {
+        return aster_cli_fail(cli, &error);
+    }
+    return print_id(cli, facts.id);
+}
+
 static int run_own(const struct aster_cli *cli, const char *word, const char *name)
 {
     struct aster_node_place place;
@@ -77,6 +93,9 @@ static int run_own(const struct aster_cli *cli, const char *word, const char *na
     }
     if (name != NULL) {
         return make(cli, &place, name);
+    }
+    if (strcmp(word, "renew") == 0) {
+        return renew(cli, &place);
     }
     if (aster_cli_grantor_identity(cli->node, identity, &error) != ASTER_OK) {
         return aster_cli_fail(cli, &error);
@@ -107,6 +126,7 @@ static const struct node_word words[] = {
     {"new", "NAME", 0, NULL},
     {"show", NULL, 0, NULL},
     {"id", NULL, 0, NULL},
+    {"renew", NULL, 0, NULL},
     {"list", NULL, 0, aster_cli_node_list},
     {"add", "ID", OF_NAME | OF_ROLE | OF_RESOURCES | OF_REPLACE, aster_cli_node_add},
     {"role", "ID", OF_ADD | OF_DROP, aster_cli_node_role},
@@ -141,7 +161,7 @@ int aster_cli_node(const struct aster_cli *cli, const struct aster_node_argument
 {
     const struct node_word *word = find_word(argv[0]);
     if (word == NULL) {
-        return aster_cli_usage(cli, "say new NAME, show, id, list, add ID, role ID, remove ID or requires VERB");
+        return aster_cli_usage(cli, "say new NAME, show, id, renew, list, add ID, role ID, remove ID or requires VERB");
     }
     if ((word->operand != NULL) != (argc == 2)) {
         return word->operand != NULL ? aster_cli_usage(cli, "%s needs its %s: aster node %s %s", word->word,
