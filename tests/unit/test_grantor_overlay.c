@@ -1,6 +1,9 @@
 /* What operators change at run time: how it lies over the configuration, and the file that keeps it. */
+#include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -373,6 +376,42 @@ static void without_a_place_or_without_room_nothing_is_changed(void **state)
     assert_false(knows(ID_B));
 }
 
+static size_t count_files(void)
+{
+    size_t count = 0;
+    DIR *entries = opendir(directory);
+    assert_non_null(entries);
+    for (struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
+        count += entry->d_name[0] != '.';
+    }
+    closedir(entries);
+    return count;
+}
+
+/* The write fails half-way, as on a full disk. */
+static void a_write_that_finds_no_room_leaves_the_old_file_and_nothing_beside_it(void **state)
+{
+    (void)state;
+    struct aster_call first = add_call(ID_B, "worker", NULL);
+    must_change(&first, true);
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit room = {200, 200}; /* bytes of a file: less than its preface */
+        bool changed;
+        struct aster_call removal = node_call(ASTER_CALL_NODE_REMOVE, ID_B);
+        signal(SIGXFSZ, SIG_IGN);
+        bool limited = setrlimit(RLIMIT_FSIZE, &room) == 0;
+        bool refused = change(&removal, &changed) == ASTER_ERR_IO && knows(ID_B);
+        _exit(limited && refused ? 7 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 7);
+    assert_int_equal(count_files(), 1);
+    assert_int_equal(restart(), ASTER_OK);
+    assert_true(knows(ID_B));
+}
+
 static void the_default_file_is_beside_the_store(void **state)
 {
     (void)state;
@@ -465,6 +504,7 @@ int main(void)
         EACH(a_crash_between_writing_and_placing_leaves_the_old_file),
         EACH(a_file_that_somebody_else_changed_is_not_overwritten),
         EACH(without_a_place_or_without_room_nothing_is_changed),
+        EACH(a_write_that_finds_no_room_leaves_the_old_file_and_nothing_beside_it),
         EACH(the_default_file_is_beside_the_store),
         EACH(every_node_is_listed_once_and_in_order),
         EACH(thousands_of_nodes_are_kept_sorted_and_found),
