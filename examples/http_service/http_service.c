@@ -1,6 +1,6 @@
 /* http_service SOCKET DATABASE: a service that holds its writers to their fence. It sits behind nginx, which ends TLS
- * and hands on the client's certificate; `run` starts all of it. GET reads the document, PUT replaces it under the fence
- * in the headers Aster-Resource and Aster-Epoch. */
+ * and hands on the client's certificate; `run` starts all of it. GET reads the document, PUT replaces it under the
+ * fence in the headers Aster-Resource and Aster-Epoch. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -18,7 +18,7 @@ struct object_store {
 struct object_facts {
     bool exists;
     char etag[128];
-    int64_t epoch; /* 0 = published without a fence */
+    int64_t epoch;                /* 0 = published without a fence */
     char holder[OBJECT_NAME_MAX]; /* percent-encoded, as is the resource: a header carries no other bytes */
     char resource[OBJECT_NAME_MAX];
     char write_id[33];

@@ -32,8 +32,8 @@ static void report(struct check *check, bool right, const char *what)
     check->wrong += !right;
     aster_decision_describe(&check->reply.decision, said, sizeof said);
     if (check->json != NULL) {
-        json_array_append_new(check->json, json_pack("{s:s, s:b, s:s?}", "step", what, "right", right, "answer",
-                                                     right ? NULL : said));
+        json_array_append_new(
+            check->json, json_pack("{s:s, s:b, s:s?}", "step", what, "right", right, "answer", right ? NULL : said));
     } else if (right) {
         printf("OK    %s\n", what);
     } else {
@@ -152,9 +152,9 @@ static int conclude(const struct aster_cli *cli, struct check *check, const char
         return aster_cli_fail(cli, &check->error);
     }
     if (check->json != NULL) {
-        int failed = aster_json_print(json_pack("{s:s, s:b, s:o}", "store", store, "right", check->wrong == 0, "steps",
-                                                check->json),
-                                      JSON_COMPACT, stdout);
+        int failed = aster_json_print(
+            json_pack("{s:s, s:b, s:o}", "store", store, "right", check->wrong == 0, "steps", check->json),
+            JSON_COMPACT, stdout);
         return failed != ASTER_EXIT_OK ? failed : code;
     }
     printf("%s\n", code == ASTER_EXIT_OK ? "the store refuses stale writers"

@@ -121,10 +121,11 @@ const struct aster_command aster_command_fence = {
     .operands_min = 1,
     .operands_max = 2,
     .words = "push show",
-    .details =
-        "Redis is no grantor: it is told the epoch, only ever forward, and refuses writes under an older one from then\n"
-        "on. Push after each grant and each release; docs/redis.md says what that guarantees. The password, if any, is\n"
-        "in ASTER_REDIS_PASSWORD.",
+    .details = "Redis is no grantor: it is told the epoch, only ever forward, and refuses writes under an older one "
+               "from then\n"
+               "on. Push after each grant and each release; docs/redis.md says what that guarantees. The password, if "
+               "any, is\n"
+               "in ASTER_REDIS_PASSWORD.",
     .example = "aster run cache-writer -- sh -c 'aster fence push --to redis://127.0.0.1 && exec ./fill-cache'",
     .options = options,
     .defaults = &defaults,

@@ -29,12 +29,11 @@ static int report(const struct aster_cli *cli, const char *to, const struct aste
     bool published = verdict->reason == ASTER_REASON_NONE;
     int code = published ? ASTER_EXIT_OK : ASTER_EXIT_REFUSED;
     if (cli->json) {
-        int failed = aster_json_print(
-            json_pack("{s:b, s:s, s:s?, s:I, s:I, s:b}", "published", published, "path", to, "reason",
-                      published ? NULL : aster_reason_name(verdict->reason), "carried_epoch",
-                      (json_int_t)verdict->carried_epoch, "current_epoch", (json_int_t)verdict->current_epoch,
-                      "in_step", publication->in_step),
-            JSON_COMPACT, stdout);
+        int failed = aster_json_print(json_pack("{s:b, s:s, s:s?, s:I, s:I, s:b}", "published", published, "path", to,
+                                                "reason", published ? NULL : aster_reason_name(verdict->reason),
+                                                "carried_epoch", (json_int_t)verdict->carried_epoch, "current_epoch",
+                                                (json_int_t)verdict->current_epoch, "in_step", publication->in_step),
+                                      JSON_COMPACT, stdout);
         return failed != ASTER_EXIT_OK ? failed : code;
     }
     aster_printable(aster_text(to), shown);

@@ -8,9 +8,9 @@
 
 extern const struct aster_command aster_command_run, aster_command_acquire, aster_command_renew, aster_command_release,
     aster_command_revoke, aster_command_forget, aster_command_inspect, aster_command_list, aster_command_watch,
-    aster_command_history, aster_command_check, aster_command_put, aster_command_get, aster_command_publish, aster_command_fence, aster_command_plan,
-    aster_command_demo, aster_command_bench, aster_command_doctor, aster_command_node, aster_command_schema,
-    aster_command_version, aster_command_completion, aster_command_help;
+    aster_command_history, aster_command_check, aster_command_put, aster_command_get, aster_command_publish,
+    aster_command_fence, aster_command_plan, aster_command_demo, aster_command_bench, aster_command_doctor,
+    aster_command_node, aster_command_schema, aster_command_version, aster_command_completion, aster_command_help;
 
 const struct aster_command *const aster_commands[] = {
     &aster_command_run,

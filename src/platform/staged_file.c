@@ -31,8 +31,7 @@ static aster_status check_target(const char *target, mode_t *mode, struct aster_
     struct stat facts;
     *mode = 0;
     if (lstat(target, &facts) != 0) {
-        return errno == ENOENT ? ASTER_OK
-                               : aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot look at %s", target);
+        return errno == ENOENT ? ASTER_OK : aster_error_set_os(error, ASTER_ERR_IO, errno, "cannot look at %s", target);
     }
     if (!S_ISREG(facts.st_mode)) {
         return aster_error_set(error, ASTER_ERR_INVALID, "%s is %s: name the file itself", target,

@@ -107,9 +107,8 @@ aster_status aster_publish_file(const char *source, const char *target, const st
         status = aster_staged_file_copy(&publishing.staged, source, target, error);
     }
     if (status == ASTER_OK) {
-        status = aster_file_lock_take(publishing.lock_path,
-                                      known.lock_timeout_ms > 0 ? known.lock_timeout_ms : LOCK_TIMEOUT_MS, &lock,
-                                      error);
+        status = aster_file_lock_take(
+            publishing.lock_path, known.lock_timeout_ms > 0 ? known.lock_timeout_ms : LOCK_TIMEOUT_MS, &lock, error);
     }
     if (status == ASTER_OK) {
         status = aster_last_fence_load(publishing.fence_path, &publishing.last, error);

@@ -60,11 +60,20 @@ static void what_is_malformed_is_refused_with_the_header_named(void **state)
         const char *epoch;
         const char *names;
     } wrong[] = {
-        {NULL, "1", "Aster-Resource"},   {"r", NULL, "Aster-Epoch"},          {"", "1", "Aster-Resource"},
-        {"r", "", "Aster-Epoch"},        {"r", "-1", "Aster-Epoch"},          {"r", "1.0", "Aster-Epoch"},
-        {"r", "01", "Aster-Epoch"},      {"r", " 1", "Aster-Epoch"},          {"r", "9223372036854775808", "Aster-Epoch"},
-        {"r%", "1", "Aster-Resource"},   {"r%2", "1", "Aster-Resource"},      {"r%zz", "1", "Aster-Resource"},
-        {"a\nb", "1", "Aster-Resource"}, {"%00", "1", ""},
+        {NULL, "1", "Aster-Resource"},
+        {"r", NULL, "Aster-Epoch"},
+        {"", "1", "Aster-Resource"},
+        {"r", "", "Aster-Epoch"},
+        {"r", "-1", "Aster-Epoch"},
+        {"r", "1.0", "Aster-Epoch"},
+        {"r", "01", "Aster-Epoch"},
+        {"r", " 1", "Aster-Epoch"},
+        {"r", "9223372036854775808", "Aster-Epoch"},
+        {"r%", "1", "Aster-Resource"},
+        {"r%2", "1", "Aster-Resource"},
+        {"r%zz", "1", "Aster-Resource"},
+        {"a\nb", "1", "Aster-Resource"},
+        {"%00", "1", ""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

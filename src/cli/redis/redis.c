@@ -144,12 +144,12 @@ aster_status aster_redis_verify(struct aster_redis *redis, const char **state, s
     if (status != ASTER_OK) {
         return status;
     }
-    const redisReply *code = reply->type == REDIS_REPLY_ARRAY && reply->elements == 1
-                                 ? find_value(reply->element[0], "library_code")
-                                 : NULL;
-    *state = code == NULL                                                        ? "the functions are not loaded"
-             : code->type == REDIS_REPLY_STRING && strcmp(code->str, aster_redis_library()) == 0 ? NULL
-                                                                                 : "the functions are of another version";
+    const redisReply *code =
+        reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 ? find_value(reply->element[0], "library_code") : NULL;
+    *state = code == NULL ? "the functions are not loaded"
+             : code->type == REDIS_REPLY_STRING && strcmp(code->str, aster_redis_library()) == 0
+                 ? NULL
+                 : "the functions are of another version";
     freeReplyObject(reply);
     return ASTER_OK;
 }
@@ -166,10 +166,10 @@ static aster_status read_fence(const redisReply *reply, struct aster_redis_fence
 {
     size_t count = reply->type == REDIS_REPLY_ARRAY ? reply->elements : 0;
     if (count < 2 || reply->element[count - 2]->type != REDIS_REPLY_STRING ||
-        reply->element[count - 1]->type != REDIS_REPLY_STRING ||
-        reply->element[count - 1]->len > ASTER_IDENTITY_MAX) {
-        return aster_error_set(error, ASTER_ERR_CORRUPT, "Redis answered something else than a fence row: are the "
-                                                         "functions Aster's? `aster schema verify redis` tells");
+        reply->element[count - 1]->type != REDIS_REPLY_STRING || reply->element[count - 1]->len > ASTER_IDENTITY_MAX) {
+        return aster_error_set(error, ASTER_ERR_CORRUPT,
+                               "Redis answered something else than a fence row: are the "
+                               "functions Aster's? `aster schema verify redis` tells");
     }
     fence->epoch = strtoll(reply->element[count - 2]->str, NULL, 10);
     memcpy(fence->holder, reply->element[count - 1]->str, reply->element[count - 1]->len);
@@ -201,8 +201,8 @@ aster_status aster_redis_push(struct aster_redis *redis, const char *key, struct
     char number[24];
     size_t key_size = key_of(key, resource, key_text);
     int number_size = snprintf(number, sizeof number, "%" PRId64, epoch);
-    const char *arguments[] = {"FCALL", "aster_push", "1", key_text, resource.data, number,
-                               holder.size > 0 ? holder.data : ""};
+    const char *arguments[] = {
+        "FCALL", "aster_push", "1", key_text, resource.data, number, holder.size > 0 ? holder.data : ""};
     const size_t sizes[] = {5, 10, 1, key_size, resource.size, (size_t)number_size, holder.size};
     return call(redis, "push the fence", 7, arguments, sizes, fence, error);
 }

@@ -8,8 +8,8 @@
 struct aster_redis;
 
 /* Connect to "redis://[USER@]HOST[:PORT]" or "redis-socket:PATH"; the password comes from ASTER_REDIS_PASSWORD, because
- * a command line can be read by every user of the machine. Errors: ASTER_ERR_INVALID (also what the server refuses), ASTER_ERR_UNREACHABLE,
- * ASTER_ERR_UNSUPPORTED. */
+ * a command line can be read by every user of the machine. Errors: ASTER_ERR_INVALID (also what the server refuses),
+ * ASTER_ERR_UNREACHABLE, ASTER_ERR_UNSUPPORTED. */
 aster_status aster_redis_open(const char *url, struct aster_redis **redis, struct aster_error *error);
 /* NULL is legal. */
 void aster_redis_close(struct aster_redis *redis);

@@ -29,8 +29,9 @@ static int report(const struct aster_cli *cli, const char *to, const char *state
 {
     int code = state == NULL ? ASTER_EXIT_OK : ASTER_EXIT_FAILED;
     if (cli->json) {
-        int failed = aster_json_print(json_pack("{s:s, s:b, s:s?}", "redis", to, "intact", state == NULL, "problem", state),
-                                      JSON_COMPACT, stdout);
+        int failed =
+            aster_json_print(json_pack("{s:s, s:b, s:s?}", "redis", to, "intact", state == NULL, "problem", state),
+                             JSON_COMPACT, stdout);
         return failed != ASTER_EXIT_OK ? failed : code;
     }
     if (state == NULL) {

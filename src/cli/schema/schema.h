@@ -1,4 +1,5 @@
-/* What `aster schema` prints, applies and verifies: one kind of store or resource a file, in the table of cmd_schema.c. */
+/* What `aster schema` prints, applies and verifies: one kind of store or resource a file, in the table of cmd_schema.c.
+ */
 #ifndef CLI_SCHEMA_SCHEMA_H
 #define CLI_SCHEMA_SCHEMA_H
 
