@@ -120,7 +120,7 @@ static void very_many_leases_of_one_client_are_all_held_to_the_end(void **state)
 {
     (void)state;
     size_t count = (size_t)parameter("ASTER_LOAD_LEASES", 10000);
-    int64_t ttl_ms = parameter("ASTER_LOAD_TTL_MS", 5000);
+    int64_t ttl_ms = parameter("ASTER_LOAD_TTL_MS", 10000);
     int64_t seconds = parameter("ASTER_LOAD_SECONDS", 10);
     struct aster_lease **leases = calloc(count, sizeof *leases);
     assert_non_null(leases);
