@@ -86,6 +86,7 @@ static struct aster_lease *take(struct remote_client *client, const char *resour
     struct aster_lease_options options = ASTER_LEASE_OPTIONS_INIT;
     options.ttl_ms = ttl_ms;
     options.wait_ms = wait_ms;
+    options.renew_interval_ms = 200;
     if (aster_lease_acquire(client->serializer, aster_text(resource), aster_text(client->id), &options, &lease, &reply,
                             &error) != ASTER_OK) {
         fail_msg("%s", error.message);
@@ -96,7 +97,7 @@ static struct aster_lease *take(struct remote_client *client, const char *resour
 static void only_an_operator_revokes_and_the_holder_learns_it(void **state)
 {
     (void)state;
-    struct aster_lease *lease = take(&a, "catalog", 1000, 0);
+    struct aster_lease *lease = take(&a, "catalog", 20000, 0);
     struct aster_lease_report report;
     assert_non_null(lease);
     assert_int_equal(aster_revoke(a.serializer, aster_text("catalog"), aster_text(a.id), -1, &reply, &error), ASTER_OK);
@@ -149,7 +150,7 @@ static void a_waiter_takes_over_from_one_that_is_gone(void **state)
     struct aster_lease *gone = take(&a, "catalog", 1000, 0);
     assert_non_null(gone);
     aster_lease_drop(gone);
-    struct aster_lease *next = take(&b, "catalog", 1000, 10000);
+    struct aster_lease *next = take(&b, "catalog", 20000, 10000);
     assert_non_null(next);
     assert_true(reply.decision.takeover || reply.decision.epoch == 3); /* at the expiry, or after it was cleared away */
     assert_non_null(aster_lease_fence(next));
