@@ -35,9 +35,10 @@ def judge(rounds):
     def share(results):
         return median(r["max_wins"] / max(r["min_wins"], 1) for r in results)
 
+    how = "-apart" if rounds.get("udp-apart") else "-free"
     return [
-        Bound("renew, 1 client: p50 / UDP ping-pong", 2, True, ratio("renew-1", "udp")),
-        Bound("acquire or release, 1 client: p50 / UDP ping-pong", 2, True, ratio("acquire-1", "udp")),
+        Bound("renew, 1 client: p50 / UDP ping-pong", 2, True, ratio(f"renew{how}", f"udp{how}")),
+        Bound("acquire or release, 1 client: p50 / UDP ping-pong", 2, True, ratio(f"acquire{how}", f"udp{how}")),
         Bound("renewals/s, 64 × 100 leases", 300000, False, middle.get("renew-64x100")),
         Bound("renewals/s, 64 × 1 lease", 80000, False, middle.get("renew-64")),
         Bound("acquires and releases/s, 64 × 1", 80000, False, middle.get("requests-64")),

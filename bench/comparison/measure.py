@@ -32,8 +32,27 @@ def run(command):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def drive(server, *options):
-    return run([server.driver_path, *server.arguments(), *options])
+def drive(server, *options, driver=None):
+    return run([driver or server.driver_path, *server.arguments(), *options])
+
+
+class Apart:
+    """The server on one CPU and everything that is started here on another: how the scheduler places two processes that
+    wait for each other makes more difference than what they do."""
+
+    def __init__(self, server, cpus):
+        self.server, self.cpus, self.all = server, cpus, os.sched_getaffinity(0)
+
+    def place(self, server_cpus, own_cpus):
+        for thread in os.listdir(f"/proc/{self.server.process.pid}/task"):
+            os.sched_setaffinity(int(thread), server_cpus)
+        os.sched_setaffinity(0, own_cpus)
+
+    def __enter__(self):
+        self.place({self.cpus[0]}, {self.cpus[1]})
+
+    def __exit__(self, *_):
+        self.place(self.all, self.all)
 
 
 def reference(build, *arguments):

@@ -1,4 +1,6 @@
 """What is measured: a list of cases, each of which gives one figure per round."""
+import contextlib
+import os
 from dataclasses import dataclass, field
 from typing import Callable
 
@@ -40,20 +42,25 @@ def single(settings):
             return {"value": result["p50_us"], **result}
         return run
 
-    def library(running):
-        server = running["asterd-memory"]
-        path = server.driver_path.replace("lease_aster", "lease_library")
-        result = measure.run([path, *server.arguments(), "--mode", "renew", *seconds])
-        return {"value": result["p50_us"], **result}
+    def asterd(mode, apart, parts=1, driver="lease_aster"):
+        def run(running):
+            server = running["asterd-memory"]
+            path = os.path.join(os.path.dirname(server.driver_path), driver)
+            with measure.Apart(server, settings.cpus) if apart else contextlib.nullcontext():
+                result = measure.drive(server, "--mode", mode, *seconds, driver=path)
+            return {"value": result["p50_us"] / parts, **result}
+        return run
 
-    return [
-        Case("single", "udp", "UDP ping-pong, two processes that block", "µs", udp()),
-        Case("single", "udp-apart", "the same, pinned to two CPUs", "µs", udp(0, 1)) if settings.cpus > 1 else None,
-        driven("single", "renew-1", "asterd, memory: renew", "µs", "asterd-memory", p50, "--mode", "renew", *seconds),
-        driven("single", "acquire-1", "asterd, memory: acquire or release", "µs", "asterd-memory",
-               lambda result: result["p50_us"] / 2, "--mode", "cycle", *seconds),
-        Case("single", "library-1", "the same through the client library: renew", "µs", library, ["asterd-memory"]),
-    ]
+    def cases(key, title, apart):
+        return [Case("single", f"udp{key}", f"UDP ping-pong, {title}", "µs", udp(*settings.cpus[:2]) if apart else udp()),
+                Case("single", f"renew{key}", f"renew, {title}", "µs", asterd("renew", apart), ["asterd-memory"]),
+                Case("single", f"acquire{key}", f"acquire or release, {title}", "µs", asterd("cycle", apart, 2),
+                     ["asterd-memory"]),
+                Case("single", f"library{key}", f"renew through the library, {title}", "µs",
+                     asterd("renew", apart, 1, "lease_library"), ["asterd-memory"])]
+
+    return [*(cases("-apart", "each process on its CPU", True) if len(settings.cpus) > 1 else []),
+            *cases("-free", "placed by the scheduler", False)]
 
 
 def renew(settings):

@@ -156,7 +156,7 @@ class Asterd(Server):
         self.client, client_id = self.node("client")
         configuration = os.path.join(self.directory, "asterd.conf")
         with open(configuration, "w") as file:
-            file.write(f'{self.store()}\nnode-directory = "{server}"\n'
+            file.write(f'{self.store()}\nconnections-per-node-max = 1024\nnode-directory = "{server}"\n'
                        f'listen {{ quic = {{"127.0.0.1:{self.port}"}}\n tcp = {{"127.0.0.1:{self.port}"}} }}\n'
                        f'node "{client_id}" {{ name = "bench" }}\n')
         return [self.program, "--config", configuration]

@@ -52,11 +52,24 @@ static bool put(struct grantor_line *line, const char *text, size_t size)
 
 static bool put_key(struct grantor_line *line, const char *key)
 {
-    char text[64];
     bool json = line->format == GRANTOR_LOG_JSON;
-    const char *gap = line->used == 0 ? (json ? "{" : "") : (json ? "," : " ");
-    int length = snprintf(text, sizeof text, json ? "%s\"%s\":" : "%s%s=", gap, key);
-    return room(line) > (size_t)length && put(line, text, (size_t)length);
+    const char *before = line->used == 0 ? (json ? "{\"" : "") : (json ? ",\"" : " ");
+    const char *after = json ? "\":" : "=";
+    size_t size = strlen(key);
+    return room(line) > strlen(before) + size + strlen(after) && put(line, before, strlen(before)) &&
+           put(line, key, size) && put(line, after, strlen(after));
+}
+
+/* Bytes at the front that stand for themselves. */
+static size_t plain_run(struct aster_bytes value)
+{
+    const unsigned char *bytes = value.data;
+    size_t size = 0;
+    while (size < value.size && bytes[size] >= 0x20 && bytes[size] < 0x7f && bytes[size] != '"' &&
+           bytes[size] != '\\') {
+        size++;
+    }
+    return size;
 }
 
 void grantor_line_bytes(struct grantor_line *line, const char *key, struct aster_bytes value)
@@ -67,10 +80,16 @@ void grantor_line_bytes(struct grantor_line *line, const char *key, struct aster
     }
     put(line, "\"", 1);
     while (value.size > 0) {
+        size_t taken = plain_run(value);
         size_t written;
-        size_t taken = grantor_escape(value, escaped, &written);
-        if (!put(line, escaped, written)) {
-            break;
+        taken = taken < room(line) ? taken : room(line);
+        if (taken > 0) {
+            put(line, value.data, taken);
+        } else {
+            taken = grantor_escape(value, escaped, &written);
+            if (!put(line, escaped, written)) {
+                break;
+            }
         }
         value = (struct aster_bytes){(const char *)value.data + taken, value.size - taken};
     }
@@ -109,18 +128,48 @@ void grantor_line_number(struct grantor_line *line, const char *key, int64_t val
 void grantor_line_init(struct grantor_line *line, enum grantor_level level, const char *event)
 {
     static const char *const levels[] = {"info", "warning", "error"};
+    static _Thread_local time_t second = -1; /* of what `text` begins with: many lines have it in common */
+    static _Thread_local char text[64];
+    static _Thread_local size_t length;
     struct timespec now;
-    struct tm parts;
-    char text[64];
     line->format = atomic_load_explicit(&chosen, memory_order_relaxed);
     line->used = 0;
     clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &parts);
-    size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    if (now.tv_sec != second) {
+        struct tm parts;
+        second = now.tv_sec;
+        gmtime_r(&second, &parts);
+        length = strftime(text, sizeof text - 8, "%Y-%m-%dT%H:%M:%S", &parts);
+    }
     snprintf(text + length, sizeof text - length, ".%03dZ", (int)(now.tv_nsec / 1000000));
     grantor_line_text(line, "ts", text);
     grantor_line_text(line, "level", levels[level]);
     grantor_line_text(line, "event", event);
+}
+
+/* What a thread has gathered; NULL: it writes line by line. */
+static _Thread_local struct grantor_gathering *gathering;
+
+static void write_out(const char *text, size_t size)
+{
+    ssize_t written = write(atomic_load_explicit(&output, memory_order_relaxed), text, size);
+    (void)written; /* there is nowhere to report it */
+}
+
+static void flush(struct grantor_gathering *lines)
+{
+    if (lines->used > 0) {
+        write_out(lines->text, lines->used);
+        lines->used = 0;
+    }
+}
+
+void grantor_log_gather(struct grantor_gathering *lines)
+{
+    if (gathering != NULL) {
+        flush(gathering);
+    }
+    gathering = lines;
 }
 
 void grantor_line_end(struct grantor_line *line)
@@ -129,6 +178,13 @@ void grantor_line_end(struct grantor_line *line)
         line->text[line->used++] = '}';
     }
     line->text[line->used++] = '\n';
-    ssize_t written = write(atomic_load_explicit(&output, memory_order_relaxed), line->text, line->used);
-    (void)written; /* there is nowhere to report it */
+    if (gathering == NULL) {
+        write_out(line->text, line->used);
+        return;
+    }
+    if (line->used > sizeof gathering->text - gathering->used) {
+        flush(gathering);
+    }
+    memcpy(gathering->text + gathering->used, line->text, line->used);
+    gathering->used += line->used;
 }

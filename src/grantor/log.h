@@ -32,7 +32,16 @@ void grantor_line_init(struct grantor_line *line, enum grantor_level level, cons
 void grantor_line_bytes(struct grantor_line *line, const char *key, struct aster_bytes value); /* quoted and escaped */
 void grantor_line_text(struct grantor_line *line, const char *key, const char *value);
 void grantor_line_number(struct grantor_line *line, const char *key, int64_t value);
-/* Write it out with one call. */
+/* Write it out with one call, alone or with what is gathered. */
 void grantor_line_end(struct grantor_line *line);
+
+/* Lines of one thread that are written together, zero to begin with. */
+struct grantor_gathering {
+    size_t used;
+    char text[16 * GRANTOR_LINE_MAX];
+};
+/* From now on this thread's lines go to `lines`, which is written when it is full; NULL writes what is there, and then
+ * each line as it ends. */
+void grantor_log_gather(struct grantor_gathering *lines);
 
 #endif

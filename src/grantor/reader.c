@@ -32,6 +32,7 @@ struct grantor_reader {
     struct grantor_news *news; /* of this look; NULL when nobody watches */
     struct grantor_page *page;
     struct grantor_ahead *ahead;
+    struct grantor_gathering lines; /* of one look */
 };
 
 static void run_job(struct aster_task *task)
@@ -123,7 +124,9 @@ static void look(struct grantor_reader *reader, bool watched)
     struct aster_history_query query = ASTER_HISTORY_QUERY_INIT;
     query.after_revision = reader->revision;
     reader->news = watched ? news_create(reader->state) : NULL;
+    grantor_log_gather(&reader->lines);
     aster_status status = aster_history(reader->state->serializer, &query, follow, reader, &error);
+    grantor_log_gather(NULL);
     report(reader, status, &error);
     if (reader->news != NULL && reader->news->first != NULL) {
         aster_loop_post(reader->state->loop, &reader->news->task);

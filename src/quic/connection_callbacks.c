@@ -94,6 +94,7 @@ static int recv_stream_data(ngtcp2_conn *conn, uint32_t flags, int64_t stream_id
     (void)offset;
     (void)stream_user;
     struct aster_connection *connection = user;
+    connection->unheard++;
     if (size > 0) {
         size_t credit = aster_link_received(&connection->link, (struct aster_bytes){data, size});
         if (ngtcp2_conn_extend_max_stream_offset(conn, stream_id, credit) != 0) {

@@ -23,7 +23,7 @@ with tempfile.TemporaryDirectory(dir=build) as directory:
 
 figures = {figure["key"]: figure["rounds"] for figure in found["figures"]}
 assert all(len(rounds) == 1 for rounds in figures.values()), figures
-for key in ("udp", "renew-1", "library-1", "renew-64", "renew-64x100", "requests-64", "fdatasync", "asterd-1", "asterd-64",
+for key in ("udp-free", "renew-free", "library-free", "renew-64", "renew-64x100", "requests-64", "fdatasync", "asterd-1", "asterd-64",
             "asterd-256", "asterd-16", "asterd-memory-bytes"):
     assert figures[key][0]["value"] > 0, (key, figures.get(key))
 assert len(figures["asterd-takeover"][0]["samples"]) == 2, figures["asterd-takeover"]

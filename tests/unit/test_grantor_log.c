@@ -57,6 +57,37 @@ static char *logfmt_value(const char *line, const char *key)
     return value;
 }
 
+/* Lines that are gathered come together, in order and whole, however many there are. */
+static void gathered_lines_are_written_together(void **state)
+{
+    (void)state;
+    enum { LINES = 1000 };
+    static struct grantor_gathering lines;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    grantor_log_to(fileno(file));
+    grantor_log_gather(&lines);
+    for (int i = 0; i < LINES; i++) {
+        struct grantor_line line;
+        grantor_line_init(&line, GRANTOR_INFO, "granted");
+        grantor_line_number(&line, "number", i);
+        grantor_line_end(&line);
+        assert_true(i > 0 || lseek(fileno(file), 0, SEEK_END) == 0); /* nothing yet */
+    }
+    grantor_log_gather(NULL);
+    grantor_log_to(STDERR_FILENO);
+    rewind(file);
+    char text[GRANTOR_LINE_MAX];
+    for (int i = 0; i < LINES; i++) {
+        char wanted[32];
+        assert_non_null(fgets(text, sizeof text, file));
+        snprintf(wanted, sizeof wanted, " number=%d\n", i);
+        assert_non_null(strstr(text, wanted));
+    }
+    assert_null(fgets(text, sizeof text, file));
+    fclose(file);
+}
+
 struct hostile {
     const char *name;
     const char *read;  /* NULL: the same comes back */
@@ -207,6 +238,7 @@ static void only_the_two_formats_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gathered_lines_are_written_together),
         cmocka_unit_test(hostile_names_stay_inside_their_field_of_a_json_line),
         cmocka_unit_test(hostile_names_stay_inside_their_field_of_a_logfmt_line),
         cmocka_unit_test(a_line_that_is_too_long_is_cut_and_still_well_formed),
