@@ -33,8 +33,8 @@ struct aster_connection {
     struct aster_cid_entry *cids;
     struct aster_connection *next_dirty;
     bool dirty;
-    unsigned unheard; /* packets with stream data since the last write */
-    bool overdue;     /* the timer fired: what is held back must go */
+    unsigned unheard;  /* packets with stream data since the last write */
+    bool overdue;      /* the timer fired: what is held back must go */
     bool forgotten;    /* a stateless reset came */
     unsigned refusals; /* "port unreachable" since the last datagram */
     struct aster_address local;
