@@ -163,6 +163,15 @@ bool grantor_admission_may(struct grantor_admission *admission, struct aster_byt
     return allowed;
 }
 
+bool grantor_admission_is_free(struct grantor_admission *admission, struct aster_bytes identity, int verb)
+{
+    pthread_rwlock_rdlock(&admission->lock);
+    const struct grantor_node *node = find(admission, identity);
+    bool is_free = may(admission, node, verb) && node->resources.count == 0;
+    pthread_rwlock_unlock(&admission->lock);
+    return is_free;
+}
+
 bool grantor_admission_reaches(struct grantor_admission *admission, struct aster_bytes identity,
                                struct aster_bytes resource)
 {

@@ -38,6 +38,8 @@ bool grantor_admission_knows(struct grantor_admission *admission, struct aster_b
 
 /* May this identity do `verb` (aster_operation_kind or aster_verb) at all? */
 bool grantor_admission_may(struct grantor_admission *admission, struct aster_bytes identity, int verb);
+/* May it do so with every resource? */
+bool grantor_admission_is_free(struct grantor_admission *admission, struct aster_bytes identity, int verb);
 /* May it see or use this resource? */
 bool grantor_admission_reaches(struct grantor_admission *admission, struct aster_bytes identity,
                                struct aster_bytes resource);

@@ -269,10 +269,12 @@ static void submit(struct grantor_batch *batch)
     struct aster_request *requests[ASTER_WIRE_RENEW_MANY_MAX];
     struct aster_serializer *serializer = batch->state->serializer;
     const size_t total = batch->count; /* refusing all of them ends the batch */
+    bool is_free =
+        grantor_admission_is_free(batch->state->admission, batch->renewals[0].request.operation.caller, ASTER_OP_RENEW);
     size_t count = 0;
     for (size_t i = 0; i < total; i++) {
         struct renewal *renewal = &batch->renewals[i];
-        if (!is_refused(renewal)) {
+        if (is_free || !is_refused(renewal)) {
             requests[count++] = &renewal->request;
         }
     }

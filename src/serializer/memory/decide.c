@@ -272,7 +272,7 @@ void aster_memory_order(struct memory *memory, struct memory_stripe *stripe, str
 {
     struct ordering ordering = {
         .memory = memory, .stripe = stripe, .request = request, .allowed = true, .reply = ASTER_REPLY_INIT};
-    ordering.hash = aster_siphash(&memory->key, request->operation.resource);
+    memcpy(&ordering.hash, request->slot, sizeof ordering.hash);
     aster_memory_outbox_init(&ordering.outbox);
     if (memory->authorize != NULL) {
         ordering.allowed = memory->authorize(&request->operation, memory->authorize_user);
@@ -304,7 +304,9 @@ void aster_memory_submit(void *self, struct aster_request *request)
         request->complete(request, status, NULL, &error);
         return;
     }
-    struct memory_stripe *stripe = memory_stripe_of(memory, aster_siphash(&memory->key, operation->resource));
+    uint64_t hash = aster_siphash(&memory->key, operation->resource);
+    struct memory_stripe *stripe = memory_stripe_of(memory, hash);
+    memcpy(request->slot, &hash, sizeof hash);
     atomic_fetch_add(&stripe->unanswered, 1);
     aster_memory_stripe_leave_request(memory, stripe, request);
 }
