@@ -1,6 +1,7 @@
 #include "journal/writer.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 
 #define RETRY_NS INT64_C(1000000000) /* a failing journal with nothing but events to append */
 #define KEPT_EVENTS_MAX 4096
+#define LINGER_NS INT64_C(150000) /* about what a lone client takes to ask again */
 
 struct counters {
     _Atomic(uint64_t) batches;
@@ -43,6 +45,8 @@ struct aster_writer {
     size_t holds;
     bool fresh; /* something was taken since the last append failed */
     bool stopping;
+    _Atomic(bool) lingering; /* looks for work by itself */
+    _Atomic(bool) wanted;
     struct counters counters;
 };
 
@@ -51,6 +55,14 @@ static int64_t now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void wake(struct aster_writer *writer)
+{
+    atomic_store_explicit(&writer->wanted, true, memory_order_relaxed);
+    if (!atomic_load_explicit(&writer->lingering, memory_order_relaxed)) {
+        pthread_cond_signal(&writer->work);
+    }
 }
 
 static aster_status take(void *self, struct memory_change *change, const struct aster_row *row, bool same_value,
@@ -67,7 +79,7 @@ static aster_status take(void *self, struct memory_change *change, const struct 
         writer->waiting++;
         writer->fresh = true;
         if (writer->holds == 0) {
-            pthread_cond_signal(&writer->work);
+            wake(writer);
         }
     }
     pthread_mutex_unlock(&writer->mutex);
@@ -276,6 +288,20 @@ bool aster_writer_step(struct aster_writer *writer)
     return true;
 }
 
+/* Under the mutex: a client who waits for each answer asks again at once, and being woken takes as long as that. */
+static void linger(struct aster_writer *writer)
+{
+    int64_t until_ns = now_ns() + LINGER_NS;
+    atomic_store_explicit(&writer->wanted, false, memory_order_relaxed);
+    atomic_store_explicit(&writer->lingering, true, memory_order_relaxed);
+    pthread_mutex_unlock(&writer->mutex);
+    while (!atomic_load_explicit(&writer->wanted, memory_order_relaxed) && now_ns() < until_ns) {
+        sched_yield();
+    }
+    pthread_mutex_lock(&writer->mutex);
+    atomic_store_explicit(&writer->lingering, false, memory_order_relaxed);
+}
+
 /* Under the mutex: until there is something to append, or it is time to try again. */
 static void rest(struct aster_writer *writer)
 {
@@ -283,6 +309,9 @@ static void rest(struct aster_writer *writer)
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += RETRY_NS / 1000000000;
     int code = 0;
+    if (writer->batches.first == NULL && !writer->stopping) {
+        linger(writer);
+    }
     while (writer->batches.first == NULL && !writer->stopping) {
         pthread_cond_wait(&writer->work, &writer->mutex);
     }
@@ -395,7 +424,7 @@ void aster_writer_release(struct aster_writer *writer)
 {
     pthread_mutex_lock(&writer->mutex);
     if (--writer->holds == 0 && writer->batches.first != NULL) {
-        pthread_cond_signal(&writer->work);
+        wake(writer);
     }
     pthread_mutex_unlock(&writer->mutex);
 }
