@@ -1,5 +1,6 @@
 /* asterd through the public client library: one serializer, and so one network thread and one connection, per client.
- * All leases of a client are submitted together; the library packs what it can into one message. */
+ * All leases of a client are submitted together; the library packs what it can into one message. With --shared yes the
+ * clients share one serializer, as the workers of one process do. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,8 @@ struct holder {
 
 static const char *node_directory;
 static const char *server_identity;
+static bool shares;
+static struct aster_serializer *shared;
 
 static void answered(struct aster_request *request, aster_status status, const struct aster_decision *decision,
                      const struct aster_error *error)
@@ -90,27 +93,39 @@ static void prepare_leases(struct holder *holder)
     }
 }
 
-static enum outcome open_client(struct client *client)
+static struct aster_serializer *open_serializer(void)
 {
     struct aster_grantor_options settings = ASTER_GRANTOR_OPTIONS_INIT;
-    struct holder *holder = calloc(1, sizeof *holder);
     struct aster_error error = ASTER_ERROR_INIT;
+    struct aster_serializer *made = NULL;
     char address[32];
+    snprintf(address, sizeof address, "127.0.0.1:%d", options.port);
+    settings.addresses = address;
+    settings.server = server_identity;
+    settings.node = node_directory;
+    settings.without_tcp = true;
+    if (aster_grantor_open(&settings, &made, &error) != ASTER_OK) {
+        die("%s", error.message);
+    }
+    return made;
+}
+
+static enum outcome open_client(struct client *client)
+{
+    struct holder *holder = calloc(1, sizeof *holder);
     if (holder == NULL || node_directory == NULL || server_identity == NULL) {
         die("--node DIRECTORY and --server IDENTITY are needed");
     }
     holder->client = client;
     holder->leases = calloc((size_t)options.leases, sizeof *holder->leases);
     holder->requests = calloc((size_t)options.leases, sizeof(struct aster_request *));
-    snprintf(address, sizeof address, "127.0.0.1:%d", options.port);
-    settings.addresses = address;
-    settings.server = server_identity;
-    settings.node = node_directory;
-    settings.without_tcp = true;
-    if (holder->leases == NULL || holder->requests == NULL ||
-        aster_grantor_open(&settings, &holder->serializer, &error) != ASTER_OK) {
-        die("%s", error.message);
+    if (holder->leases == NULL || holder->requests == NULL) {
+        die("out of memory");
     }
+    if (!shares || shared == NULL) {
+        shared = open_serializer();
+    }
+    holder->serializer = shared;
     prepare_leases(holder);
     client->own = holder;
     return OUTCOME_OK;
@@ -142,6 +157,8 @@ static bool set_option(const char *key, const char *value)
         node_directory = value;
     } else if (strcmp(key, "--server") == 0) {
         server_identity = value;
+    } else if (strcmp(key, "--shared") == 0) {
+        shares = strcmp(value, "yes") == 0;
     } else {
         return false;
     }
