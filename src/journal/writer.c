@@ -12,7 +12,9 @@
 
 #define RETRY_NS INT64_C(1000000000) /* a failing journal with nothing but events to append */
 #define KEPT_EVENTS_MAX 4096
-#define LINGER_NS INT64_C(150000) /* about what a lone client takes to ask again */
+#define EVENTS_WAITING_MAX 65536      /* nobody waits for them, so nothing else bounds them while an append hangs */
+#define SETTLE_NS INT64_C(3000000000) /* longer than a disk takes that works */
+#define LINGER_NS INT64_C(150000)     /* about what a lone client takes to ask again */
 
 struct counters {
     _Atomic(uint64_t) batches;
@@ -70,6 +72,12 @@ static aster_status take(void *self, struct memory_change *change, const struct 
 {
     struct aster_writer *writer = self;
     pthread_mutex_lock(&writer->mutex);
+    if (change->request == NULL && writer->waiting >= EVENTS_WAITING_MAX) {
+        pthread_mutex_unlock(&writer->mutex);
+        atomic_fetch_add(&writer->counters.lost_events, 1);
+        return aster_error_set(error, ASTER_ERR_LIMIT, "%d changes wait for the journal: the event is lost",
+                               EVENTS_WAITING_MAX);
+    }
     if (change->event.kind != 0) {
         change->event.revision = writer->revision + 1;
     }
@@ -86,21 +94,26 @@ static aster_status take(void *self, struct memory_change *change, const struct 
     return status;
 }
 
-static void settle(void *self)
+static bool settle(void *self)
 {
     struct aster_writer *writer = self;
+    const int64_t until_ns = now_ns() + SETTLE_NS;
+    const struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
+    int code = 0;
     pthread_mutex_lock(&writer->mutex);
     uint64_t last = writer->batches.newest;
-    while (writer->batches.settled < last) {
+    while (writer->batches.settled < last && code == 0) {
         if (writer->stepped) {
             pthread_mutex_unlock(&writer->mutex);
             aster_writer_step(writer);
             pthread_mutex_lock(&writer->mutex);
         } else {
-            pthread_cond_wait(&writer->settled, &writer->mutex);
+            code = pthread_cond_timedwait(&writer->settled, &writer->mutex, &until);
         }
     }
+    bool settled = writer->batches.settled >= last;
     pthread_mutex_unlock(&writer->mutex);
+    return settled;
 }
 
 struct memory_committer aster_writer_committer(struct aster_writer *writer)
@@ -148,6 +161,9 @@ static struct memory_change *reverse_all(struct aster_writer *writer, struct jou
         for (struct memory_change *change = batch->first; change != NULL;) {
             struct memory_change *next = change->next;
             change->tried = batch == tried;
+            if (memory_change_has_row(change)) { /* before anybody learns that it is settled */
+                aster_memory_count_undone(writer->memory);
+            }
             change->next = newest;
             newest = change;
             change = next;
@@ -160,7 +176,7 @@ static struct memory_change *reverse_all(struct aster_writer *writer, struct jou
     return newest;
 }
 
-/* Events that nobody waits for were not decided on top of anything: they stay, in front of what comes. */
+/* Events that nobody waits for, and that were not decided on top of what is taken back, stay in front of what comes. */
 static void keep_events(struct aster_writer *writer, struct memory_change *oldest)
 {
     for (size_t kept = 0; oldest != NULL; kept++) {
@@ -189,7 +205,9 @@ static struct memory_change *take_back(struct aster_writer *writer, struct memor
         struct memory_change *change = newest;
         newest = change->next;
         if (change->request != NULL && !change->tried) {
-            aster_memory_redo(change);
+            aster_memory_redo(writer->memory, change);
+        } else if (change->request == NULL && change->on_top) {
+            aster_memory_change_destroy(change); /* what it tells of never was; whoever asked is decided anew */
         } else {
             struct memory_change **list = change->request != NULL ? &refused : &events;
             change->next = *list;

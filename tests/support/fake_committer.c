@@ -21,10 +21,11 @@ static aster_status take(void *self, struct memory_change *change, const struct 
     return ASTER_OK;
 }
 
-static void settle(void *self)
+static bool settle(void *self)
 {
     struct fake_committer *fake = self;
     fake_committer_durable(fake, fake->count);
+    return true;
 }
 
 static const struct aster_serializer_ops ops = {
@@ -101,7 +102,7 @@ void fake_committer_fail(struct fake_committer *fake, size_t count, aster_status
             change->next = refused;
             refused = change;
         } else {
-            aster_memory_redo(change);
+            aster_memory_redo(fake->memory, change);
         }
     }
     aster_memory_thaw(fake->memory);

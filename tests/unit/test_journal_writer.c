@@ -265,6 +265,153 @@ static void a_list_shows_what_is_durable(void **state)
     tear_down(&fixture);
 }
 
+static struct aster_operation rejected_put(int64_t epoch)
+{
+    struct aster_operation put = op_renew("r", "a", epoch);
+    put.kind = ASTER_OP_PUT;
+    put.holder = put.caller;
+    return put;
+}
+
+static void a_list_is_given_while_only_an_event_cannot_be_written(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    int held = 0;
+    set_up(&fixture, true);
+    struct asked asked;
+    ask(fixture.serializer, &asked, op_acquire("held", "a", REQUEST_TTL_MS), 0);
+    assert_true(aster_journalled_step(fixture.serializer));
+    asked_fini(&asked);
+    fail_from_now_on(&fixture, FAKE_APPEND_FAIL);
+    ask(fixture.serializer, &asked, rejected_put(7), 0);
+    asked_fini(&asked);
+    assert_int_equal(aster_list(fixture.serializer, (struct aster_bytes){NULL, 0}, count_row, &held, NULL), ASTER_OK);
+    assert_int_equal(held, 1);
+    tear_down(&fixture);
+}
+
+static void a_list_ends_with_an_error_while_the_disk_hangs(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct aster_error error = ASTER_ERROR_INIT;
+    int held = 0;
+    set_up(&fixture, false);
+    pthread_mutex_lock(&fixture.store.lock); /* the append waits for it */
+    struct asked asked;
+    ask(fixture.serializer, &asked, op_acquire("r", "a", REQUEST_TTL_MS), 0);
+    assert_int_equal(aster_list(fixture.serializer, (struct aster_bytes){NULL, 0}, count_row, &held, &error),
+                     ASTER_ERR_TIMEOUT);
+    assert_int_equal(held, 0);
+    assert_non_null(strstr(error.message, "journal"));
+    pthread_mutex_unlock(&fixture.store.lock);
+    assert_int_equal(aster_list(fixture.serializer, (struct aster_bytes){NULL, 0}, count_row, &held, NULL), ASTER_OK);
+    assert_int_equal(held, 1);
+    aster_serializer_destroy(fixture.serializer);
+    assert_true(asked_granted(&asked));
+    asked_fini(&asked);
+    fake_store_fini(&fixture.store);
+}
+
+static void rejections_while_the_disk_hangs_take_bounded_memory(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, true);
+    for (int i = 0; i < 70000; i++) {
+        struct asked asked;
+        ask(fixture.serializer, &asked, rejected_put(7), 0);
+        assert_int_equal(asked.reply.decision.reason, ASTER_REASON_FUTURE_EPOCH);
+        asked_fini(&asked);
+    }
+    const struct aster_journalled_counts counts = aster_journalled_counts(fixture.serializer);
+    assert_int_equal(counts.waiting, 65536);
+    assert_int_equal(counts.lost_events, 70000 - 65536);
+    while (aster_journalled_step(fixture.serializer)) {
+    }
+    tear_down(&fixture);
+}
+
+static void a_rejection_because_of_what_was_taken_back_is_not_in_the_history(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    int counts[9] = {0};
+    struct asked asked[3];
+    set_up(&fixture, true);
+    ask(fixture.serializer, &asked[0], op_acquire("r", "a", REQUEST_TTL_MS), 0);
+    assert_true(aster_journalled_step(fixture.serializer));
+    ask(fixture.serializer, &asked[1], op_release("r", "a", 1), 0);
+    ask(fixture.serializer, &asked[2], rejected_put(1), 0); /* stale, if the release were to stay */
+    fail_from_now_on(&fixture, FAKE_APPEND_FAIL);
+    assert_true(aster_journalled_step(fixture.serializer));
+    fail_from_now_on(&fixture, FAKE_APPEND_STORE);
+    while (aster_journalled_step(fixture.serializer)) {
+    }
+    assert_int_equal(asked[1].status, ASTER_ERR_IO);
+    assert_true(asked_granted(&asked[2]));
+    assert_int_equal(aster_history(fixture.serializer, NULL, count_event, counts, NULL), ASTER_OK);
+    assert_int_equal(counts[ASTER_EVENT_FENCE_REJECTED], 0);
+    for (size_t i = 0; i < 3; i++) {
+        asked_fini(&asked[i]);
+    }
+    tear_down(&fixture);
+}
+
+static void who_was_first_in_line_is_first_again_after_an_undo(void **state)
+{
+    (void)state;
+    enum { PUTS = 20 };
+    struct fixture fixture;
+    static char value[60000];
+    static char names[PUTS][16];
+    static struct asked puts[PUTS];
+    struct asked holder;
+    struct asked release;
+    struct asked waiting[3];
+    static const char *const waiters[3] = {"b", "c", "d"};
+    set_up(&fixture, true);
+    ask(fixture.serializer, &holder, op_acquire("r", "a", REQUEST_TTL_MS), 0);
+    for (size_t i = 0; i < PUTS; i++) {
+        snprintf(names[i], sizeof names[i], "big%zu", i);
+        ask(fixture.serializer, &puts[i], op_acquire(names[i], "a", REQUEST_TTL_MS), 0);
+    }
+    assert_true(aster_journalled_step(fixture.serializer));
+    for (size_t i = 0; i < 3; i++) {
+        ask(fixture.serializer, &waiting[i], op_acquire("r", waiters[i], REQUEST_TTL_MS), 60000);
+    }
+    for (size_t i = 0; i < PUTS; i++) { /* more than an entry: the release is in the one behind it */
+        struct aster_operation put = op_renew(names[i], "a", 1);
+        asked_fini(&puts[i]);
+        put.kind = ASTER_OP_PUT;
+        put.holder = put.caller;
+        put.value = (struct aster_bytes){value, sizeof value};
+        ask(fixture.serializer, &puts[i], put, 0);
+    }
+    ask(fixture.serializer, &release, op_release("r", "a", 1), 0);
+    fail_from_now_on(&fixture, FAKE_APPEND_FAIL);
+    assert_true(aster_journalled_step(fixture.serializer));
+    assert_int_equal(puts[0].status, ASTER_ERR_IO);
+    assert_int_equal(waiting[0].answers, 0);
+    fail_from_now_on(&fixture, FAKE_APPEND_STORE);
+    while (aster_journalled_step(fixture.serializer)) {
+    }
+    assert_true(asked_granted(&release));
+    assert_true(asked_granted(&waiting[0]));
+    assert_int_equal(waiting[1].answers + waiting[2].answers, 0);
+    aster_serializer_close(fixture.serializer);
+    for (size_t i = 0; i < 3; i++) {
+        asked_fini(&waiting[i]);
+    }
+    for (size_t i = 0; i < PUTS; i++) {
+        asked_fini(&puts[i]);
+    }
+    asked_fini(&holder);
+    asked_fini(&release);
+    tear_down(&fixture);
+}
+
 static void closing_waits_for_what_is_under_way(void **state)
 {
     (void)state;
@@ -355,6 +502,11 @@ int main(void)
         cmocka_unit_test(epochs_do_not_rise_while_a_hundred_thousand_acquires_fail),
         cmocka_unit_test(a_refusal_that_could_not_be_written_down_is_written_down_later),
         cmocka_unit_test(a_list_shows_what_is_durable),
+        cmocka_unit_test(a_list_is_given_while_only_an_event_cannot_be_written),
+        cmocka_unit_test(a_list_ends_with_an_error_while_the_disk_hangs),
+        cmocka_unit_test(rejections_while_the_disk_hangs_take_bounded_memory),
+        cmocka_unit_test(a_rejection_because_of_what_was_taken_back_is_not_in_the_history),
+        cmocka_unit_test(who_was_first_in_line_is_first_again_after_an_undo),
         cmocka_unit_test(closing_waits_for_what_is_under_way),
         cmocka_unit_test(threads_and_a_disk_that_comes_and_goes),
     };

@@ -30,7 +30,8 @@ static struct memory_change *change_create(struct memory_stripe *stripe, struct 
     size_t size = event == NULL ? 0 : event->resource.size + event->actor.size + event->previous.size;
     struct memory_change *change = malloc(sizeof *change + size);
     if (change != NULL) {
-        *change = (struct memory_change){.stripe = stripe, .request = request, .reply = ASTER_REPLY_INIT};
+        *change = (struct memory_change){
+            .waited = stripe->serving, .stripe = stripe, .request = request, .reply = ASTER_REPLY_INIT};
         if (event != NULL) {
             change->event = *event;
             char *at = copy_in(&change->event.resource, change->bytes);
@@ -92,14 +93,6 @@ aster_status aster_memory_commit(struct memory *memory, struct memory_stripe *st
     return status;
 }
 
-void aster_memory_commit_event(struct memory *memory, struct memory_stripe *stripe, const struct aster_event *event)
-{
-    struct memory_change *change = change_create(stripe, NULL, event);
-    if (change != NULL && memory->committer.take(memory->committer.self, change, NULL, false, NULL) != ASTER_OK) {
-        aster_memory_change_destroy(change);
-    }
-}
-
 static bool is_changing(const struct memory_stripe *stripe, uint64_t hash)
 {
     const struct memory_link *link = aster_memory_links_chain(&stripe->changes, hash);
@@ -117,11 +110,29 @@ static bool shows_floor(const struct memory *memory, const struct memory_stripe 
            !aster_table_has(stripe->table, resource);
 }
 
+static bool is_unsure(const struct memory *memory, const struct memory_stripe *stripe, uint64_t hash,
+                      struct aster_bytes resource)
+{
+    return is_changing(stripe, hash) || shows_floor(memory, stripe, resource);
+}
+
+void aster_memory_commit_event(struct memory *memory, struct memory_stripe *stripe, const struct aster_event *event)
+{
+    struct memory_change *change = change_create(stripe, NULL, event);
+    if (change == NULL) {
+        return;
+    }
+    change->on_top = is_unsure(memory, stripe, aster_siphash(&memory->key, event->resource), event->resource);
+    if (memory->committer.take(memory->committer.self, change, NULL, false, NULL) != ASTER_OK) {
+        aster_memory_change_destroy(change);
+    }
+}
+
 aster_status aster_memory_hold(struct memory *memory, struct memory_stripe *stripe, uint64_t hash,
                                struct aster_request *request, struct aster_reply *reply, bool *held,
                                struct aster_error *error)
 {
-    if (!is_changing(stripe, hash) && !shows_floor(memory, stripe, request->operation.resource)) {
+    if (!is_unsure(memory, stripe, hash, request->operation.resource)) {
         return ASTER_OK;
     }
     struct memory_change *change = change_create(stripe, request, NULL);
@@ -172,6 +183,10 @@ void aster_memory_freeze(struct memory *memory)
     for (size_t i = 0; i <= memory->stripe_mask; i++) {
         aster_memory_stripe_lock(&memory->stripes[i]);
     }
+}
+
+void aster_memory_count_undone(struct memory *memory)
+{
     atomic_fetch_add(&memory->undone, 1);
 }
 
@@ -191,12 +206,15 @@ void aster_memory_undo(struct memory *memory, struct memory_change *change)
     }
 }
 
-void aster_memory_redo(struct memory_change *change)
+void aster_memory_redo(struct memory *memory, struct memory_change *change)
 {
     struct memory_stripe *stripe = change->stripe;
-    change->request->next = stripe->inbox;
-    stripe->inbox = change->request;
-    atomic_fetch_add(&stripe->work, 1);
+    int64_t again_ns = aster_clock_now_ns(&memory->clock) + RETRY_NS;
+    if (!change->waited || !aster_memory_wait_first(memory, stripe, change->link.hash, change->request, again_ns)) {
+        change->request->next = stripe->inbox;
+        stripe->inbox = change->request;
+        atomic_fetch_add(&stripe->work, 1);
+    }
     aster_memory_change_destroy(change);
 }
 

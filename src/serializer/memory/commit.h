@@ -24,6 +24,8 @@ struct memory_change {
     struct memory_change *next; /* the committer's */
     bool tried;                 /* the committer's: it was part of the append that failed */
     /* The rest is the memory serializer's; read only. */
+    bool on_top;             /* an event of what is not durable: it does not outlive an undo */
+    bool waited;             /* a grant to who was first in line */
     struct memory_link link; /* of the stripe's changes, when a row changed */
     struct memory_stripe *stripe;
     struct aster_request *request; /* to be answered; NULL for an event alone */
@@ -46,8 +48,8 @@ struct memory_committer {
      * value is that of the row before. Must not block. Errors: nothing was taken. */
     aster_status (*take)(void *self, struct memory_change *change, const struct aster_row *row, bool same_value,
                          struct aster_error *error);
-    /* Block until all that was taken before this call is durable, or was undone. */
-    void (*settle)(void *self);
+    /* Block until all that was taken before this call is durable, or was undone. False: it takes too long. */
+    bool (*settle)(void *self);
 };
 
 /* As aster_memory_open(), without a serializer around it. `committer` is copied. */
@@ -66,12 +68,14 @@ void aster_memory_durable(struct memory *memory, struct memory_change *change);
 void aster_memory_answer(struct memory_change *change);
 
 /* Taking back all that is not durable: freeze(), so that nothing is decided and nothing taken meanwhile; undo() every
- * change of the queue, newest first; one of redo() (ends it: its request is decided anew, before any that came later)
- * and refuse() for each that has a request, newest first; thaw(). Events alone stay with the caller. refuse() comes
- * after thaw(); it ends the change and answers `status` with what `error` says. */
+ * change of the queue, newest first; one of redo() (ends it: its request is decided anew, before any that came later,
+ * or first in line again) and refuse() for each that has a request, newest first; thaw(). Events alone stay with the
+ * caller. refuse() comes after thaw(); it ends the change and answers `status` with what `error` says. */
 void aster_memory_freeze(struct memory *memory);
 void aster_memory_undo(struct memory *memory, struct memory_change *change);
-void aster_memory_redo(struct memory_change *change);
+/* One row is to be undone: lists that were shown it look again. Before settle() ends for it. */
+void aster_memory_count_undone(struct memory *memory);
+void aster_memory_redo(struct memory *memory, struct memory_change *change);
 void aster_memory_thaw(struct memory *memory);
 void aster_memory_refuse(struct memory_change *change, aster_status status, const struct aster_error *error);
 void aster_memory_change_destroy(struct memory_change *change);

@@ -65,6 +65,7 @@ struct memory_stripe {
     _Atomic(struct memory_cancel *) cancels;
     _Atomic(unsigned) duties; /* memory_duty */
     _Atomic(size_t) work;     /* of all these; 0 = whoever unlocks is done */
+    bool serving;             /* under the lock: what is decided is for who is first in line */
     _Atomic(bool) closed;
     _Atomic(size_t) waiting;    /* changed under the lock, read without it to skip stripes where nobody waits */
     _Atomic(size_t) unanswered; /* requests taken and not completed */
@@ -85,7 +86,7 @@ struct memory {
     struct memory_history history;
     struct memory_committer committer; /* take is NULL: nothing is made durable */
     _Atomic(int64_t) durable_floor;
-    _Atomic(uint64_t) undone; /* how often there was a freeze() */
+    _Atomic(uint64_t) undone; /* rows */
     _Atomic(int64_t) floor; /* of all stripes; each table learns it before it is asked about a row that may be absent */
     _Atomic(size_t) rows;
     _Atomic(size_t) waiters;
@@ -135,6 +136,10 @@ void aster_memory_learn_floor(struct memory *memory, struct memory_stripe *strip
 struct memory_queue *aster_memory_queue_find(struct memory_stripe *stripe, uint64_t hash, struct aster_bytes resource);
 aster_status aster_memory_wait_in_line(struct memory *memory, struct memory_stripe *stripe, uint64_t hash,
                                        struct aster_request *request, struct aster_error *error);
+/* As aster_memory_wait_in_line(), in front of all others and whatever the limits are: it was first before. The row is
+ * looked at by `again_ns`. False = no memory. */
+bool aster_memory_wait_first(struct memory *memory, struct memory_stripe *stripe, uint64_t hash,
+                             struct aster_request *request, int64_t again_ns);
 /* Grant the first live waiter if the row is to be had; answer the dead ones before it. May free `queue`. */
 void aster_memory_queue_serve(struct memory *memory, struct memory_stripe *stripe, struct memory_queue *queue,
                               int64_t now_ns, struct memory_outbox *outbox);

@@ -136,7 +136,11 @@ static aster_status collect_durable(struct memory *memory, struct listing *listi
         if (listing->failed || !memory_commits(memory)) {
             return ASTER_OK;
         }
-        memory->committer.settle(memory->committer.self);
+        if (!memory->committer.settle(memory->committer.self)) {
+            empty(listing);
+            return aster_error_set(error, ASTER_ERR_TIMEOUT,
+                                   "the journal does not finish what it writes: check the disk, and list again");
+        }
         if (atomic_load(&memory->undone) == undone) {
             return ASTER_OK;
         }

@@ -69,21 +69,41 @@ static aster_status check_room(struct memory *memory, const struct memory_queue 
     return ASTER_OK;
 }
 
-static void append(struct memory_stripe *stripe, struct memory_queue *queue, struct memory_waiter *waiter)
+static void insert(struct memory_stripe *stripe, struct memory_queue *queue, struct memory_waiter *waiter, bool first)
 {
     struct aster_request *request = waiter->request;
     waiter->queue = queue;
-    waiter->previous = queue->last;
-    if (queue->last != NULL) {
-        queue->last->next = waiter;
-    } else {
-        queue->first = waiter;
-    }
-    queue->last = waiter;
+    waiter->previous = first ? NULL : queue->last;
+    waiter->next = first ? queue->first : NULL;
+    *(waiter->previous != NULL ? &waiter->previous->next : &queue->first) = waiter;
+    *(waiter->next != NULL ? &waiter->next->previous : &queue->last) = waiter;
     queue->count++;
     aster_memory_links_insert(&stripe->requests, &waiter->link, hash_of_request(request));
     aster_memory_timers_set(&stripe->timers, &waiter->timer, earlier(request->wait_until_ns, request->deadline_ns));
     atomic_fetch_add(&stripe->waiting, 1);
+}
+
+/* Put it in the queue of its resource, which is made if need be. False = no memory. */
+static bool join(struct memory_stripe *stripe, uint64_t hash, struct memory_queue *queue, struct aster_request *request,
+                 bool first)
+{
+    struct memory_waiter *waiter = calloc(1, sizeof *waiter);
+    struct memory_queue *fresh = queue == NULL ? queue_create(hash, request->operation.resource) : NULL;
+    if (waiter == NULL || (queue == NULL && fresh == NULL) || !aster_memory_links_reserve(&stripe->requests) ||
+        !aster_memory_links_reserve(&stripe->queues) || !aster_memory_timers_reserve(&stripe->timers, 2)) {
+        free(waiter);
+        free(fresh);
+        return false;
+    }
+    if (fresh != NULL) {
+        queue = fresh;
+        aster_memory_links_insert(&stripe->queues, &queue->link, hash);
+        aster_memory_timers_set(&stripe->timers, &queue->timer, aster_table_deadline(stripe->table, name_of(queue)));
+    }
+    waiter->timer.kind = MEMORY_TIMER_WAITER;
+    waiter->request = request;
+    insert(stripe, queue, waiter, first);
+    return true;
 }
 
 aster_status aster_memory_wait_in_line(struct memory *memory, struct memory_stripe *stripe, uint64_t hash,
@@ -94,27 +114,23 @@ aster_status aster_memory_wait_in_line(struct memory *memory, struct memory_stri
     if (status == ASTER_OK) {
         status = check_room(memory, queue, error);
     }
-    if (status != ASTER_OK) {
-        return status;
-    }
-    struct memory_waiter *waiter = calloc(1, sizeof *waiter);
-    struct memory_queue *fresh = queue == NULL ? queue_create(hash, request->operation.resource) : NULL;
-    if (waiter == NULL || (queue == NULL && fresh == NULL) || !aster_memory_links_reserve(&stripe->requests) ||
-        !aster_memory_links_reserve(&stripe->queues) || !aster_memory_timers_reserve(&stripe->timers, 2)) {
-        free(waiter);
-        free(fresh);
+    if (status == ASTER_OK && !join(stripe, hash, queue, request, false)) {
         atomic_fetch_sub(&memory->waiters, 1);
-        return aster_error_set(error, ASTER_ERR_NOMEM, "no memory to wait in line");
+        status = aster_error_set(error, ASTER_ERR_NOMEM, "no memory to wait in line");
     }
-    if (fresh != NULL) {
-        queue = fresh;
-        aster_memory_links_insert(&stripe->queues, &queue->link, hash);
-        aster_memory_timers_set(&stripe->timers, &queue->timer, aster_table_deadline(stripe->table, name_of(queue)));
+    return status;
+}
+
+bool aster_memory_wait_first(struct memory *memory, struct memory_stripe *stripe, uint64_t hash,
+                             struct aster_request *request, int64_t again_ns)
+{
+    struct aster_bytes resource = request->operation.resource;
+    if (!join(stripe, hash, aster_memory_queue_find(stripe, hash, resource), request, true)) {
+        return false;
     }
-    waiter->timer.kind = MEMORY_TIMER_WAITER;
-    waiter->request = request;
-    append(stripe, queue, waiter);
-    return ASTER_OK;
+    atomic_fetch_add(&memory->waiters, 1);
+    aster_memory_timers_set(&stripe->timers, &aster_memory_queue_find(stripe, hash, resource)->timer, again_ns);
+    return true;
 }
 
 /* Take the waiter out of everything. The queue stays, also when it is empty. */
@@ -175,8 +191,10 @@ static bool try_grant(struct memory *memory, struct memory_stripe *stripe, struc
         end_waiting(memory, stripe, waiter, status, false, outbox);
         return true;
     }
+    stripe->serving = true;
     status =
         aster_memory_apply(memory, stripe, waiter->queue->link.hash, waiter->request, now_ns, &result, &held, NULL);
+    stripe->serving = false;
     if (status == ASTER_OK && result.effect.decision.outcome == ASTER_DENIED) {
         return false;
     }
