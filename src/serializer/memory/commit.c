@@ -210,7 +210,8 @@ void aster_memory_redo(struct memory *memory, struct memory_change *change)
 {
     struct memory_stripe *stripe = change->stripe;
     int64_t again_ns = aster_clock_now_ns(&memory->clock) + RETRY_NS;
-    if (!change->waited || !aster_memory_wait_first(memory, stripe, change->link.hash, change->request, again_ns)) {
+    if (!change->waited || atomic_load(&stripe->closed) || /* whose line was answered already */
+        !aster_memory_wait_first(memory, stripe, change->link.hash, change->request, again_ns)) {
         change->request->next = stripe->inbox;
         stripe->inbox = change->request;
         atomic_fetch_add(&stripe->work, 1);
