@@ -174,7 +174,7 @@ LANGUAGE sql IMMUTABLE AS $$
                cur.ttl_ms * interval '1 ms',
                CASE WHEN cur.held THEN least(greatest(cur.expires_at - now, interval '0'), cur.ttl_ms * interval '1 ms')
                     ELSE interval '0' END,
-               cur.since, cur.lease_revision, cur.value, cur.value_revision, cur.last_holder,
+               nullif(cur.since, '-infinity'), cur.lease_revision, cur.value, cur.value_revision, cur.last_holder,
                cur.last_epoch_held)::aster.decision
 $$;
 
