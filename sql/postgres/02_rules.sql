@@ -84,28 +84,40 @@ BEGIN
 END
 $$;
 
--- Since when this server has been serving without a break. Every held row counts as granted no earlier.
-CREATE OR REPLACE FUNCTION aster.armed_at() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
-    SELECT greatest(pg_postmaster_start_time(), coalesce((SELECT b.at FROM aster.boot AS b), clock_timestamp()))
+-- Since when this server has been serving without a break. Every held row counts as granted no earlier. The first look
+-- after a crash is what it is counted from.
+CREATE OR REPLACE FUNCTION aster.armed_at(now timestamptz) RETURNS timestamptz LANGUAGE plpgsql AS $$
+DECLARE
+    marked timestamptz;
+BEGIN
+    SELECT b.at INTO marked FROM aster.boot AS b;
+    IF NOT FOUND AND current_setting('transaction_read_only') = 'off' THEN
+        INSERT INTO aster.boot (at) VALUES (now) ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN greatest(pg_postmaster_start_time(), coalesce(marked, now));
+END
 $$;
 
--- When the lease ends. Only a row that looks expired is worth the look at what happened to the server.
+-- When the lease ends. Only a row that looks expired is worth the look at what happened to the server; a start in the future
+-- was before the wall clock was set back.
 CREATE OR REPLACE FUNCTION aster.deadline(cur aster.lease, now timestamptz) RETURNS timestamptz LANGUAGE plpgsql AS $$
+DECLARE
+    armed timestamptz;
 BEGIN
     IF cur.held AND cur.expires_at <= now THEN
-        RETURN greatest(cur.expires_at, aster.armed_at() + cur.ttl_ms * interval '1 ms');
+        armed := aster.armed_at(now);
+        RETURN greatest(cur.expires_at, CASE WHEN armed <= now THEN armed + cur.ttl_ms * interval '1 ms' END);
     END IF;
     RETURN cur.expires_at;
 END
 $$;
 
--- Somebody looked at a lease that keeps others out. Leave two marks, so that it does not do so longer than its ttl from
--- here: that the server was restarted after a crash, and that its wall clock was set back.
+-- Somebody looked at a lease that keeps others out. It must not do so for longer than its ttl from here, also when the server
+-- has just come back from a crash, or when its wall clock was set back.
 CREATE OR REPLACE FUNCTION aster.denial_note(cur aster.lease, now timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF cur.expires_at <= now AND NOT EXISTS (SELECT FROM aster.boot) THEN
-        INSERT INTO aster.boot (at) VALUES (now) ON CONFLICT DO NOTHING;
-    ELSIF cur.expires_at > now + cur.ttl_ms * interval '1 ms' THEN
+    PERFORM aster.armed_at(now);
+    IF cur.expires_at > now + cur.ttl_ms * interval '1 ms' THEN
         UPDATE aster.lease AS l SET expires_at = now + l.ttl_ms * interval '1 ms'
             WHERE l.resource = cur.resource AND l.epoch = cur.epoch AND l.expires_at = cur.expires_at;
     END IF;

@@ -111,6 +111,13 @@ class Session:
     def begin(self, level="READ COMMITTED"):
         self.query(f"BEGIN ISOLATION LEVEL {level}")
 
+    def closed_by_server(self):
+        try:
+            self.query("SELECT 1")
+            return False
+        except Error:
+            return True
+
     def in_background(self, sql, *values):
         return Background(self, sql, values)
 
