@@ -103,11 +103,12 @@ CREATE TABLE IF NOT EXISTS aster.protected (
     CHECK ((resource IS NULL) <> (expression IS NULL))
 );
 
--- Unlogged on purpose: a crash, or the promotion of a standby, empties it, and an empty table means that renewals may have
--- been lost or that another clock rules now, so every held row counts as granted just now.
+-- When somebody first looked after the server's last start. Unlogged on purpose: a crash, or the promotion of a standby,
+-- empties it, and an empty table means that renewals may have been lost or that another clock rules now.
 CREATE UNLOGGED TABLE IF NOT EXISTS aster.boot (
-    id boolean PRIMARY KEY DEFAULT true CHECK (id),
-    at timestamptz NOT NULL
+    id      boolean PRIMARY KEY DEFAULT true CHECK (id),
+    at      timestamptz NOT NULL,
+    started timestamptz NOT NULL
 );
 
 -- Who waits for which resource to be freed, so that a release with nobody waiting needs no NOTIFY (whose commits are
@@ -137,4 +138,4 @@ END
 $$;
 
 INSERT INTO aster.meta (version) VALUES (current_setting('aster.schema_version')::bigint) ON CONFLICT DO NOTHING;
-INSERT INTO aster.boot (at) VALUES (clock_timestamp()) ON CONFLICT DO NOTHING;
+INSERT INTO aster.boot (at, started) VALUES (clock_timestamp(), pg_postmaster_start_time()) ON CONFLICT DO NOTHING;

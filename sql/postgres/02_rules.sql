@@ -84,17 +84,19 @@ BEGIN
 END
 $$;
 
--- Since when this server has been serving without a break. Every held row counts as granted no earlier. The first look
--- after a crash is what it is counted from.
+-- Since when this server has been serving without a break: from the first look after a start or a crash. Every held row
+-- counts as granted no earlier.
 CREATE OR REPLACE FUNCTION aster.armed_at(now timestamptz) RETURNS timestamptz LANGUAGE plpgsql AS $$
 DECLARE
     marked timestamptz;
 BEGIN
-    SELECT b.at INTO marked FROM aster.boot AS b;
+    SELECT b.at INTO marked FROM aster.boot AS b WHERE b.started = pg_postmaster_start_time();
     IF NOT FOUND AND current_setting('transaction_read_only') = 'off' THEN
-        INSERT INTO aster.boot (at) VALUES (now) ON CONFLICT DO NOTHING;
+        INSERT INTO aster.boot AS b (at, started) VALUES (now, pg_postmaster_start_time())
+            ON CONFLICT ON CONSTRAINT boot_pkey DO UPDATE SET at = excluded.at, started = excluded.started
+            WHERE b.started <> excluded.started;
     END IF;
-    RETURN greatest(pg_postmaster_start_time(), coalesce(marked, now));
+    RETURN coalesce(marked, now);
 END
 $$;
 

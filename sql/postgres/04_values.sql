@@ -77,13 +77,16 @@ BEGIN
 END
 $$;
 
--- The rows whose name starts with `prefix`, held or free, in byte order.
-CREATE OR REPLACE FUNCTION aster.list(prefix text DEFAULT '') RETURNS SETOF aster.snapshot
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+-- The rows whose name starts with `prefix`, held or free, in byte order; the first `most` of those after `after`.
+CREATE OR REPLACE FUNCTION aster.list(prefix text DEFAULT '', after text DEFAULT '', most bigint DEFAULT NULL)
+RETURNS SETOF aster.snapshot LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     cur aster.lease;
 BEGIN
-    FOR cur IN SELECT * FROM aster.lease AS l WHERE starts_with(l.resource, prefix) ORDER BY l.resource LOOP
+    FOR cur IN SELECT * FROM aster.lease AS l
+               WHERE l.resource >= prefix COLLATE "C" AND l.resource > after COLLATE "C"
+                 AND starts_with(l.resource, prefix)
+               ORDER BY l.resource LIMIT most LOOP
         RETURN NEXT aster.snapshot_of(cur);
     END LOOP;
 END
@@ -135,3 +138,7 @@ BEGIN
         ORDER BY found.revision;
 END
 $$;
+
+-- The version of the schema, for clients that must not guess.
+CREATE OR REPLACE FUNCTION aster.version() RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ SELECT m.version FROM aster.meta AS m $$;

@@ -10,8 +10,9 @@ GRANT EXECUTE ON FUNCTION
     aster.acquire(text, interval, text, boolean, uuid, interval), aster.renew(text, bigint, text, uuid),
     aster.release(text, bigint, text, uuid, bytea, bigint), aster.revoke(text, bigint, text, uuid),
     aster.expire(text, bigint, bigint), aster.put(text, bigint, bigint, bytea, text, uuid, text), aster.inspect(text),
-    aster.list(text), aster.forget(text), aster.fence(text, bigint, text), aster.fence(text),
-    aster.check_fence(text, bigint, text, text), aster.guard(text)
+    aster.list(text, text, bigint), aster.forget(text), aster.fence(text, bigint, text), aster.fence(text),
+    aster.check_fence(text, bigint, text, text), aster.guard(text),
+    aster.version()
     TO aster_worker, aster_operator;
 GRANT EXECUTE ON FUNCTION aster.history(text, bigint, bigint), aster.verify(regclass), aster.protect(regclass, text, text),
     aster.unprotect(regclass), aster.guards_drop(regclass), aster.guard_make(regclass, text), aster.family(regclass),

@@ -322,7 +322,7 @@ def test_nothing_is_executable_by_public_and_helpers_by_nobody(cluster):
         "SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'aster'::regnamespace "
         "AND has_function_privilege('aster_worker', p.oid, 'EXECUTE')")}
     assert helpers == {"acquire", "renew", "release", "revoke", "expire", "put", "inspect", "list", "forget", "fence",
-                       "check_fence", "guard"}, helpers
+                       "check_fence", "guard", "version"}, helpers
     loose = admin.query("SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'aster'::regnamespace AND p.prosecdef "
                         "AND NOT coalesce(p.proconfig, '{}') @> '{\"search_path=pg_catalog, pg_temp\"}'")
     assert loose == [], loose

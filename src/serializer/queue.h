@@ -1,6 +1,6 @@
 /* A first-in, first-out list of requests, linked through request->next. No lock of its own. */
-#ifndef SQLITE_QUEUE_H
-#define SQLITE_QUEUE_H
+#ifndef SERIALIZER_QUEUE_H
+#define SERIALIZER_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
