@@ -184,7 +184,7 @@ int aster_check_store(const struct aster_cli *cli, const char *store)
         run_steps(&check);
         clean_up(&check);
     }
-    code = conclude(cli, &check, name.text);
+    code = conclude(cli, &check, name.shown);
     aster_reply_fini(&check.reply);
     aster_serializer_destroy(check.serializer);
     return code;

@@ -195,7 +195,7 @@ static void check_guards(struct doctor *doctor, const char *path)
     json_decref(found.json);
 }
 
-static void check_grantor(struct doctor *doctor, const struct aster_cli *cli, const struct aster_store_name *name)
+static void check_server(struct doctor *doctor, const struct aster_cli *cli, const struct aster_store_name *name)
 {
     struct aster_serializer *serializer = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
@@ -204,7 +204,7 @@ static void check_grantor(struct doctor *doctor, const struct aster_cli *cli, co
         report(doctor, LEVEL_FAIL, "store", "%s", error.message);
         return;
     }
-    check_rows(doctor, serializer, name->text);
+    check_rows(doctor, serializer, name->shown);
     aster_serializer_destroy(serializer);
 }
 
@@ -220,8 +220,8 @@ static void check_store(struct doctor *doctor, const struct aster_cli *cli)
         report(doctor, LEVEL_WARN, "store", "mem: excludes nobody outside one process; use sqlite:PATH");
         return;
     }
-    if (name.kind == ASTER_STORE_GRANTOR) {
-        check_grantor(doctor, cli, &name);
+    if (name.kind == ASTER_STORE_GRANTOR || name.kind == ASTER_STORE_POSTGRES) {
+        check_server(doctor, cli, &name);
         return;
     }
     if (access(name.path, F_OK) != 0 && errno == ENOENT) {
@@ -235,7 +235,7 @@ static void check_store(struct doctor *doctor, const struct aster_cli *cli)
         report(doctor, LEVEL_FAIL, "store", "%s", error.message);
         return;
     }
-    check_rows(doctor, serializer, name.text);
+    check_rows(doctor, serializer, name.shown);
     aster_serializer_destroy(serializer);
     check_guards(doctor, name.path);
 }

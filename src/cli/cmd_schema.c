@@ -3,9 +3,10 @@
 
 #include "cli/schema/schema.h"
 
-static const struct aster_schema_kind *const kinds[] = {&aster_schema_sqlite, &aster_schema_redis};
+static const struct aster_schema_kind *const kinds[] = {&aster_schema_sqlite, &aster_schema_postgres,
+                                                      &aster_schema_redis};
 
-static const struct aster_schema_arguments defaults = {NULL, NULL, NULL, NULL};
+static const struct aster_schema_arguments defaults = {NULL, NULL, NULL, NULL, NULL};
 
 static const struct aster_option options[] = {
     {"protect", 'p', ASTER_OPTION_TEXT, "TABLE", "the triggers that let only the current fence write TABLE",
@@ -15,6 +16,9 @@ static const struct aster_option options[] = {
     {"row-column", 'k', ASTER_OPTION_TEXT, "COLUMN",
      "every row has its own resource: NAME followed by the row's COLUMN",
      offsetof(struct aster_schema_arguments, row_column), NULL},
+    {"expression", 'e', ASTER_OPTION_TEXT, "SQL",
+     "postgres: every row has the resource that this expression over its columns gives",
+     offsetof(struct aster_schema_arguments, expression), NULL},
     {"to", 't', ASTER_OPTION_TEXT, "URL", "which Redis: redis://[USER@]HOST[:PORT] or redis-socket:PATH",
      offsetof(struct aster_schema_arguments, to), NULL},
     ASTER_OPTION_END,
@@ -36,12 +40,15 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
     const struct aster_schema_arguments *arguments = user;
     const struct aster_schema_kind *kind = find(argv[1]);
     if (kind == NULL) {
-        return aster_cli_usage(cli, "there are schemas for sqlite and redis");
+        return aster_cli_usage(cli, "there are schemas for sqlite, postgres and redis");
     }
-    if ((arguments->table == NULL) != (arguments->resource == NULL)) {
+    if (arguments->expression != NULL && kind != &aster_schema_postgres) {
+        return aster_cli_usage(cli, "--expression SQL is for postgres: use --resource NAME --row-column COLUMN");
+    }
+    if ((arguments->table == NULL) != (arguments->resource == NULL && arguments->expression == NULL)) {
         return aster_cli_usage(cli, "--protect TABLE and --resource NAME belong together");
     }
-    if (arguments->row_column != NULL && arguments->table == NULL) {
+    if (arguments->row_column != NULL && arguments->resource == NULL) {
         return aster_cli_usage(cli, "--row-column COLUMN goes with --protect TABLE and --resource NAME");
     }
     if (strcmp(argv[0], "print") == 0) {
@@ -59,14 +66,14 @@ static int run(const struct aster_cli *cli, const void *user, int argc, char **a
 const struct aster_command aster_command_schema = {
     .name = "schema",
     .summary = "Print, apply or verify the SQL of a store and of protected tables",
-    .operands = "print|apply|verify sqlite|redis",
+    .operands = "print|apply|verify sqlite|postgres|redis",
     .operands_min = 2,
     .operands_max = 2,
     .words = "print apply verify",
     .details =
         "With --row-column, each row is a resource: `--resource invoice/ --row-column id` asks for the fence of\n"
         "invoice/42 when the row with id 42 is written. verify exits 1 when a trigger of a protected table is missing "
-        "or was altered.",
+        "or was altered, or when a write can go round it.",
     .example = "aster schema print sqlite --protect invoice --resource billing | sqlite3 shop.db",
     .options = options,
     .defaults = &defaults,

@@ -9,6 +9,7 @@
 #include "aster/sqlite.h"
 #include "base/error.h"
 #include "cli/grantor/grantor.h"
+#include "cli/postgres/postgres.h"
 
 #define OPEN_ATTEMPTS 10 /* each waits for the write lock as long as busy_timeout_ms, a second */
 
@@ -75,20 +76,20 @@ bool aster_store_is_grantor(const char *store)
     return store != NULL && begins(store, ASTER_GRANTOR_SCHEME);
 }
 
-static aster_status set_grantor(struct aster_store_name *name, const char *store, struct aster_error *error)
+static aster_status set_remote(struct aster_store_name *name, enum aster_store_kind kind, const char *store,
+                               struct aster_error *error)
 {
     int length = snprintf(name->text, sizeof name->text, "%s", store);
     if (length < 0 || (size_t)length >= sizeof name->text) {
         return aster_error_set(error, ASTER_ERR_INVALID, "the store names more than %zu bytes of addresses",
                                sizeof name->text - 1);
     }
-    name->kind = ASTER_STORE_GRANTOR;
+    name->kind = kind;
     return ASTER_OK;
 }
 
-aster_status aster_store_resolve(const char *store, struct aster_store_name *name, struct aster_error *error)
+static aster_status resolve(const char *store, struct aster_store_name *name, struct aster_error *error)
 {
-    memset(name, 0, sizeof *name);
     if (store == NULL || store[0] == '\0') {
         return set_default(name, error);
     }
@@ -101,17 +102,31 @@ aster_status aster_store_resolve(const char *store, struct aster_store_name *nam
         return set_path(name, store + strlen("sqlite:"), error);
     }
     if (aster_store_is_grantor(store)) {
-        return set_grantor(name, store, error);
+        return set_remote(name, ASTER_STORE_GRANTOR, store, error);
+    }
+    if (aster_store_is_postgres(store)) {
+        return set_remote(name, ASTER_STORE_POSTGRES, store, error);
     }
     if (begins(store, "postgresql:") || begins(store, "postgres:")) {
-        return aster_error_set(error, ASTER_ERR_UNSUPPORTED,
-                               "stores of the kind \"%.*s:\" are not in this build: use sqlite:PATH",
-                               (int)strcspn(store, ":"), store);
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "a PostgreSQL store is written postgresql://USER@HOST/DATABASE");
     }
     char shown[ASTER_PRINTABLE_MAX];
     aster_printable(aster_text(store), shown);
     return aster_error_set(error, ASTER_ERR_INVALID, "\"%s\" is no store: write sqlite:%s for a file of that name",
                            shown, shown);
+}
+
+aster_status aster_store_resolve(const char *store, struct aster_store_name *name, struct aster_error *error)
+{
+    memset(name, 0, sizeof *name);
+    aster_status status = resolve(store, name, error);
+    if (status == ASTER_OK && name->kind == ASTER_STORE_POSTGRES) {
+        aster_cli_postgres_show(name->text, name->shown, sizeof name->shown);
+    } else if (status == ASTER_OK) {
+        memcpy(name->shown, name->text, sizeof name->shown);
+    }
+    return status;
 }
 
 /* mkdir -p with mode 0700, for the default store only: a directory that the user names must be there. */
@@ -177,6 +192,9 @@ aster_status aster_store_open_quietly(const char *store, const char *node, enum 
     }
     if (status == ASTER_OK && name->kind == ASTER_STORE_GRANTOR) {
         return aster_cli_grantor_open(name->text, node, serializer, error);
+    }
+    if (status == ASTER_OK && name->kind == ASTER_STORE_POSTGRES) {
+        return aster_cli_postgres_open(name->text, serializer, error);
     }
     return status == ASTER_OK ? open_sqlite(name, mode, serializer, error) : status;
 }

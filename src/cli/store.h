@@ -9,17 +9,18 @@
 
 #define ASTER_STORE_PATH_MAX 4096
 
-enum aster_store_kind { ASTER_STORE_MEMORY = 1, ASTER_STORE_SQLITE = 2, ASTER_STORE_GRANTOR = 3 };
+enum aster_store_kind { ASTER_STORE_MEMORY = 1, ASTER_STORE_SQLITE = 2, ASTER_STORE_GRANTOR = 3, ASTER_STORE_POSTGRES = 4 };
 
 /* The store named by --store, ASTER_STORE or the default, as an absolute name that works from any directory. */
 struct aster_store_name {
     enum aster_store_kind kind;
     bool is_default;                      /* nobody named one */
-    char text[ASTER_STORE_PATH_MAX + 16]; /* "sqlite:/abs/path", "mem:" or "aster://..." */
+    char text[ASTER_STORE_PATH_MAX + 16]; /* "sqlite:/abs/path", "mem:", "aster://..." or "postgresql://..." */
     const char *path;                     /* inside text; NULL but for sqlite: */
+    char shown[ASTER_STORE_PATH_MAX + 16]; /* for people: text without the password that may be in it */
 };
 
-/* Touches no file. Errors: ASTER_ERR_UNSUPPORTED (postgresql:), ASTER_ERR_INVALID, ASTER_ERR_IO. */
+/* Touches no file. Errors: ASTER_ERR_INVALID, ASTER_ERR_IO. */
 aster_status aster_store_resolve(const char *store, struct aster_store_name *name, struct aster_error *error);
 
 /* Does --store or ASTER_STORE name a grantor? NULL is legal. */

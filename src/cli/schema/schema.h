@@ -10,6 +10,7 @@ struct aster_schema_arguments {
     const char *table;
     const char *resource;
     const char *row_column;
+    const char *expression;
     const char *to; /* where, for a kind that is no store */
 };
 
@@ -20,6 +21,6 @@ struct aster_schema_kind {
     int (*verify)(const struct aster_cli *cli, const struct aster_schema_arguments *arguments);
 };
 
-extern const struct aster_schema_kind aster_schema_sqlite, aster_schema_redis;
+extern const struct aster_schema_kind aster_schema_sqlite, aster_schema_postgres, aster_schema_redis;
 
 #endif

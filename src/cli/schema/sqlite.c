@@ -1,5 +1,6 @@
 /* Aster's tables in a SQLite file, and the triggers that protect a user's table. */
 #include "aster/sqlite.h"
+#include "cli/postgres/postgres.h"
 #include "cli/schema/schema.h"
 #include "cli/schema/sqlite_file.h"
 #include "cli/store.h"
@@ -62,6 +63,9 @@ static int report(const struct aster_cli *cli, const struct aster_store_name *na
 
 static int check_is_file(const struct aster_cli *cli)
 {
+    if (aster_store_is_postgres(cli->store)) {
+        return aster_cli_usage(cli, "the store is a PostgreSQL: say `aster schema ... postgres`");
+    }
     if (aster_store_is_grantor(cli->store)) {
         return aster_cli_usage(cli, "the store is a grantor, which has no tables of yours: use --store sqlite:PATH");
     }
