@@ -115,4 +115,4 @@ def test_what_is_wrong_is_said_in_one_line_and_without_the_password(cluster):
 
 
 if __name__ == "__main__":
-    run_tests(globals(), each_version=False)
+    run_tests(globals(), each_version=False, programs=True)

@@ -3,14 +3,13 @@ hour off, PgBouncer between client and server, and updates that must not be lost
 import glob
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.postgres import LEVELS, STALE, Cluster, Error, Session, prepare, refused, run_tests, until  # noqa: E402
+from support.postgres import LEVELS, STALE, Bouncer, Cluster, Error, Session, prepare, refused, run_tests, until  # noqa: E402
 
 FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
 CLIENT = os.path.join(os.path.dirname(__file__), "..", "support", "postgres_list_client.py")
@@ -117,9 +116,9 @@ def psql(cluster, user, sql, offset=None):
 def test_clocks_of_clients_that_are_an_hour_off_change_nothing(cluster):
     assert FAKETIME, "libfaketime is not installed"
     admin = cluster.session()
-    for number, (holder, contender) in enumerate((("-1h", "+1h"), ("+1h", "-1h"), (None, "+1h"))):
+    for number, (holder, contender) in enumerate((("-1h", "+1h"), ("+1h", "-1h"))):
         name = f"skewed {number}"
-        epoch = psql(cluster, "a", f"SELECT epoch FROM aster.acquire('{name}', '1500 ms')", holder)
+        epoch = psql(cluster, "a", f"SELECT epoch FROM aster.acquire('{name}', '1200 ms')", holder)
         assert psql(cluster, "b", f"SELECT reason FROM aster.acquire('{name}', '10 s')", contender) == "HELD_BY_OTHER"
         assert psql(cluster, "a", f"SELECT granted FROM aster.renew('{name}', {epoch})", holder) == "t"
         deadline = admin.value("SELECT expires_at FROM aster.lease WHERE resource = $1", name)
@@ -166,33 +165,6 @@ def clock_environment(offset):
 def set_clock(cluster, offset):
     clock_environment(offset)
     cluster.close_sessions()
-
-
-class Bouncer:
-    """A real PgBouncer in transaction mode, with fewer servers than clients."""
-
-    def __init__(self, cluster):
-        self.directory = cluster.directory
-        path = os.path.join(self.directory, "pgbouncer.ini")
-        users = os.path.join(self.directory, "users.txt")
-        with open(users, "w") as file:
-            file.write("".join(f'"{u}" ""\n' for u in ("a", "b", "postgres")))
-        with open(path, "w") as file:
-            file.write(f"[databases]\n* = host={self.directory}\n[pgbouncer]\nlisten_addr =\nlisten_port = 6432\n"
-                       f"unix_socket_dir = {self.directory}\nauth_type = trust\nauth_file = {users}\n"
-                       f"pool_mode = transaction\ndefault_pool_size = 1\nlogfile = {self.directory}/pgbouncer.log\n"
-                       f"pidfile = {self.directory}/pgbouncer.pid\n")
-        program = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
-        self.process = subprocess.Popen([program, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                        **cluster._as_user())
-        until(lambda: os.path.exists(os.path.join(self.directory, ".s.PGSQL.6432")))
-
-    def session(self, user):
-        return Session(f"host={self.directory} port=6432 user={user} dbname=postgres")
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait(20)
 
 
 def test_pgbouncer_in_transaction_mode_carries_no_fence_from_one_client_to_another(cluster):
@@ -285,12 +257,12 @@ def test_with_the_guard_no_update_is_lost_and_the_control_loses_some(cluster):
     cluster.session().query("CREATE TABLE fenced_list (items bigint[]); INSERT INTO fenced_list VALUES ('{}');"
                             "CREATE TABLE bare_list (items bigint[]); INSERT INTO bare_list VALUES ('{}');"
                             "GRANT ALL ON fenced_list, bare_list TO a, b; SELECT aster.protect('fenced_list', 'list')")
-    lost, written, pauses = lost_updates(cluster, True, 5)
+    lost, written, pauses = lost_updates(cluster, True, 4)
     print(f"   guarded: {lost} of {written} lost in {pauses} pauses, seed {seed}")
     assert lost == 0, f"{lost} of {written} acknowledged updates are gone, seed {seed}"
     assert written >= 20, f"only {written} updates: the test shows nothing"
-    for _ in range(4):  # chance decides when a pause falls between read and write
-        lost, written, pauses = lost_updates(cluster, False, 5)
+    for _ in range(6):  # chance decides when a pause falls between read and write
+        lost, written, pauses = lost_updates(cluster, False, 3)
         print(f"   control: {lost} of {written} lost in {pauses} pauses")
         if lost > 0:
             return

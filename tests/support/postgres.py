@@ -14,6 +14,7 @@ import time
 
 SOURCE = os.environ["ASTER_SOURCE"]
 MIGRATION = "".join(open(path).read() for path in sorted(glob.glob(os.path.join(SOURCE, "sql/postgres/*.sql"))))
+PLAIN_SQL_ONLY = os.environ.get("ASTER_BUILD", "").rstrip("/").endswith(("asan-ubsan", "tsan"))
 LEVELS = ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 STALE = ("LF008", "40001")  # what a writer whose epoch is over gets: by the rule, or because its snapshot is older
 
@@ -260,6 +261,36 @@ class Cluster:
         self.close()
 
 
+class Bouncer:
+    """A real PgBouncer in transaction mode, with fewer servers than clients."""
+
+    def __init__(self, cluster):
+        self.directory = cluster.directory
+        path = os.path.join(self.directory, "pgbouncer.ini")
+        users = os.path.join(self.directory, "users.txt")
+        with open(users, "w") as file:
+            file.write("".join(f'"{u}" ""\n' for u in ("a", "b", "tester", "postgres")))
+        with open(path, "w") as file:
+            file.write(f"[databases]\n* = host={self.directory}\n[pgbouncer]\nlisten_addr =\nlisten_port = 6432\n"
+                       f"unix_socket_dir = {self.directory}\nauth_type = trust\nauth_file = {users}\n"
+                       f"pool_mode = transaction\ndefault_pool_size = 1\nlogfile = {self.directory}/pgbouncer.log\n"
+                       f"pidfile = {self.directory}/pgbouncer.pid\n")
+        program = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
+        self.process = subprocess.Popen([program, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        **cluster._as_user())
+        until(lambda: os.path.exists(os.path.join(self.directory, ".s.PGSQL.6432")))
+
+    def info(self, user):
+        return f"host={self.directory} port=6432 user={user} dbname=postgres"
+
+    def session(self, user):
+        return Session(self.info(user))
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(20)
+
+
 def _children_of(data):
     """Is a process of this cluster left? Each has its data directory as the working directory."""
     for entry in os.listdir("/proc"):
@@ -300,10 +331,13 @@ def is_waiting(observer, session):
     return observer.value("SELECT count(*) FROM pg_locks WHERE pid = $1 AND NOT granted", session.pid) != "0"
 
 
-def run_tests(namespace, *, settings=(), each_version=True):
+def run_tests(namespace, *, settings=(), each_version=True, programs=False):
     """Every function test_*(cluster) of the module, on a cluster with the schema and four roles."""
     if not versions():
         print("skipped: PostgreSQL is not installed (package postgresql)")
+        sys.exit(77)
+    if PLAIN_SQL_ONLY and not programs:
+        print("skipped: an instrumented build of the C code changes nothing about the SQL")
         sys.exit(77)
     only = sys.argv[1:]
     for bin_directory in versions() if each_version else versions()[:1]:

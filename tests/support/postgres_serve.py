@@ -1,13 +1,16 @@
 """A private PostgreSQL with the schema for a test program in C: prints a line of connection string, then obeys one command
-per line (restart, kill, reset, sql STATEMENT), answering each with a line, until its standard input ends."""
+per line (restart, kill, stop, start, reset, bouncer, sql STATEMENT), answering each with a line, until its standard input ends."""
 import os
 import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.postgres import Cluster, Error, prepare, versions  # noqa: E402
+from support.postgres import Bouncer, Cluster, Error, prepare, versions  # noqa: E402
 
 RESET = "TRUNCATE aster.lease, aster.audit, aster.waiter; UPDATE aster.meta SET floor = 0"
+
+
+BOUNCERS = {}
 
 
 def obey(cluster, command):
@@ -21,6 +24,8 @@ def obey(cluster, command):
         cluster.kill(signal.SIGQUIT)
     elif command == "start":
         cluster.start()
+    elif command == "bouncer":
+        return BOUNCERS.setdefault("it", Bouncer(cluster)).info("tester")
     else:
         session = cluster.session(keep=False)
         try:
@@ -48,6 +53,8 @@ def main():
                 print("ok " + obey(cluster, line.strip()), flush=True)
             except Error as error:
                 print(f"error {error}", flush=True)
+        for bouncer in BOUNCERS.values():
+            bouncer.close()
 
 
 if __name__ == "__main__":

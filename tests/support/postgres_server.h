@@ -17,7 +17,8 @@ struct postgres_server {
 void postgres_server_init(struct postgres_server *server);
 void postgres_server_fini(struct postgres_server *server);
 
-/* "restart", "kill" (-9, and start), "stop", "start", "reset" (no rows) or "sql STATEMENT", as the superuser. Fails the
+/* "restart", "kill" (-9, and start), "stop", "start", "reset" (no rows), "bouncer" (answers the connection
+ * string of a PgBouncer in transaction mode) or "sql STATEMENT", as the superuser. Fails the
  * test when it fails. `answer` (optional) gets the values of the rows, separated by spaces. */
 void postgres_server_do(struct postgres_server *server, const char *command, char answer[256]);
 

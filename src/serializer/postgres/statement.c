@@ -194,6 +194,7 @@ aster_status aster_pg_statement_receive(struct aster_pg *pg, int64_t until_ns, P
 {
     PGresult *rows = NULL;
     aster_status status = ASTER_OK;
+    int commands = 0; /* without a pooler, only preparing is one, and it outlives a batch that fails after it */
     *failure = ASTER_PG_NO_FAILURE;
     *known = false;
     for (bool synced = false; !synced;) {
@@ -213,10 +214,11 @@ aster_status aster_pg_statement_receive(struct aster_pg *pg, int64_t until_ns, P
             status = aster_pg_fault(result, error);
             *failure = failure_of(result);
         }
+        commands += kind == PGRES_COMMAND_OK;
         PQclear(result);
     }
     *known = PQexitPipelineMode(pg->conn) == 1;
-    pg->prepared = pg->prepared || (status == ASTER_OK && !pg->pooled);
+    pg->prepared = pg->prepared || (commands == 2 && !pg->pooled);
     if (status == ASTER_OK && rows == NULL) {
         status = aster_error_set(error, ASTER_ERR_CORRUPT, "PostgreSQL answered without rows");
         *failure = ASTER_PG_OTHER;
