@@ -42,6 +42,12 @@ END
 $$;
 
 -- A transaction that holds locks of Aster's may not stand idle for ever.
+CREATE OR REPLACE FUNCTION aster.idle_limit_ms() RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT ceil(date_part('epoch', m.idle_limit) * 1000)::bigint::text FROM aster.meta AS m);
+END
+$$;
+
 CREATE OR REPLACE FUNCTION aster.idle_bound() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     own interval := current_setting('idle_in_transaction_session_timeout')::interval;

@@ -86,22 +86,38 @@ BEGIN
 END
 $$;
 
--- Declare the fence of this transaction, first in it. Raises an error when the fence is not the current one.
+-- Declare the fence of this transaction, first in it. Raises an error when the fence is not the current one. One look-up
+-- answers for the common case; whatever it does not find good goes to judge() for the reason.
 CREATE OR REPLACE FUNCTION aster.fence(resource text, epoch bigint, instance text DEFAULT '') RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     me text := aster.identity(instance);
+    declared text := current_setting('aster.fences', true);
+    ends timestamptz;
     verdict aster.verdict;
+    done text;
 BEGIN
     IF aster.is_odd(resource, instance) THEN
         PERFORM aster.arguments_check(resource, instance);
     END IF;
-    PERFORM aster.idle_bound();
-    verdict := aster.judge(resource, epoch, me, me);
-    IF verdict.reason <> 'NONE' THEN
-        PERFORM aster.reject(resource, verdict);
+    IF current_setting('idle_in_transaction_session_timeout') = '0' THEN
+        done := set_config('idle_in_transaction_session_timeout', aster.idle_limit_ms(), true);
+    ELSE
+        PERFORM aster.idle_bound();
     END IF;
-    PERFORM aster.declare(resource, epoch, instance);
+    SELECT l.expires_at INTO ends FROM aster.lease AS l
+        WHERE l.resource = fence.resource AND l.epoch = fence.epoch AND l.held AND l.holder = me FOR KEY SHARE;
+    IF ends IS NULL OR ends <= clock_timestamp() THEN
+        verdict := aster.judge(resource, epoch, me, me);
+        IF verdict.reason <> 'NONE' THEN
+            PERFORM aster.reject(resource, verdict);
+        END IF;
+    END IF;
+    IF declared IS NULL OR declared = '' THEN
+        done := set_config('aster.fences', E'\x1e' || resource || E'\x1f' || epoch || E'\x1f' || coalesce(instance, ''), true);
+    ELSE
+        PERFORM aster.declare(resource, epoch, instance);
+    END IF;
     RETURN epoch;
 END
 $$;
@@ -148,28 +164,60 @@ BEGIN
 END
 $$;
 
--- What the triggers ask: has this transaction declared the current fence of `resource`? A setting that has ended reads ''
--- and not NULL, so both mean that nothing was declared.
+-- What this transaction declared for `resource`: its epoch US its instance, or ''. A setting that has ended reads '' and not
+-- NULL, so both mean that nothing was declared.
+CREATE OR REPLACE FUNCTION aster.declared(resource text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT split_part(split_part(coalesce(current_setting('aster.fences', true), ''), E'\x1e' || resource || E'\x1f', 2),
+                      E'\x1e', 1)
+$$;
+
+-- What the triggers ask: has this transaction declared the current fence of `resource`?
 CREATE OR REPLACE FUNCTION aster.guard(resource text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    declared text := coalesce(current_setting('aster.fences', true), '');
-    own text := split_part(split_part(declared, E'\x1e' || resource || E'\x1f', 2), E'\x1e', 1);
-    me text;
+    own text := aster.declared(resource);
+    me text := aster.identity(split_part(own, E'\x1f', 2));
+    ends timestamptz;
     verdict aster.verdict;
 BEGIN
-    IF resource IS NULL THEN
+    IF own <> '' THEN
+        SELECT l.expires_at INTO ends FROM aster.lease AS l
+            WHERE l.resource = guard.resource AND l.epoch = split_part(own, E'\x1f', 1)::bigint AND l.held AND l.holder = me
+            FOR KEY SHARE;
+        IF ends > clock_timestamp() THEN
+            RETURN;
+        END IF;
+        verdict := aster.judge(resource, split_part(own, E'\x1f', 1)::bigint, me, me);
+    ELSIF resource IS NULL THEN
         PERFORM aster.fault('LF011', 'NO_FENCE: the expression that protects this table gives NULL for this row',
                             'write a row whose resource is named');
-    ELSIF own = '' THEN
-        verdict := ROW(CASE WHEN declared = '' THEN 'NO_FENCE' ELSE 'WRONG_RESOURCE' END, NULL,
-                       (aster.row_of(resource)).epoch);
     ELSE
-        me := aster.identity(split_part(own, E'\x1f', 2));
-        verdict := aster.judge(resource, split_part(own, E'\x1f', 1)::bigint, me, me);
+        verdict := ROW(CASE WHEN coalesce(current_setting('aster.fences', true), '') = '' THEN 'NO_FENCE'
+                            ELSE 'WRONG_RESOURCE' END, NULL, (aster.row_of(resource)).epoch);
     END IF;
     IF verdict.reason <> 'NONE' THEN
         PERFORM aster.reject(resource, verdict);
     END IF;
+END
+$$;
+
+-- Every kind of write of a table without partitions, parents or children passes one check per statement. The body is that of
+-- guard(), which spares a second call.
+CREATE OR REPLACE FUNCTION aster.guard_write() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    own text := aster.declared(TG_ARGV[0]);
+    me text := aster.identity(split_part(own, E'\x1f', 2));
+    ends timestamptz;
+BEGIN
+    IF own <> '' THEN
+        SELECT l.expires_at INTO ends FROM aster.lease AS l
+            WHERE l.resource = TG_ARGV[0] AND l.epoch = split_part(own, E'\x1f', 1)::bigint AND l.held AND l.holder = me
+            FOR KEY SHARE;
+    END IF;
+    IF ends IS NULL OR ends <= clock_timestamp() THEN
+        PERFORM aster.guard(TG_ARGV[0]);
+    END IF;
+    RETURN NULL;
 END
 $$;

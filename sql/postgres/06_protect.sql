@@ -1,14 +1,5 @@
 -- Protecting a table of yours. These run with the caller's own rights: only the owner of a table can protect it.
 
--- Every kind of write of a table without partitions, parents or children passes one check per statement.
-CREATE OR REPLACE FUNCTION aster.guard_write() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM aster.guard(TG_ARGV[0]);
-    RETURN NULL;
-END
-$$;
-
 -- Where each row has a resource of its own, no single fence covers TRUNCATE.
 CREATE OR REPLACE FUNCTION aster.guard_truncate() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -317,7 +317,7 @@ static void a_waiter_is_woken_by_another_process(void **state)
         } while (strcmp(waiting, "1") != 0);
         int64_t freed_ns = now_ns();
         assert_int_equal(call(other, op_release("r", "a", epoch)).outcome, ASTER_GRANTED);
-        expect_granted_waiter(&waiter, epoch + 2, freed_ns, 900);
+        expect_granted_waiter(&waiter, epoch + 2, freed_ns, 2400);
         call(serializer, op_release("r", "b", epoch + 2));
         postgres_server_do(&server, "sql TRUNCATE aster.waiter", NULL);
     }

@@ -13,7 +13,7 @@
 #define SENDINGS_MAX 2 /* of what may have been applied already */
 #define BACKOFF_FIRST_MS 25
 #define BACKOFF_LAST_MS 1000
-#define LISTEN_POLL_MS 2000 /* notifications come in between */
+#define LISTEN_POLL_MS 5000 /* notifications come in between */
 
 static int64_t now_ns(void)
 {

@@ -14,6 +14,8 @@
 
 #define LOCK_PATIENCE_MS 50    /* in a lane that others share */
 #define BLOCKED_PATIENCE_MS 1000
+#define LOOK_AGAIN_NS INT64_C(1000000000)
+#define GATHER_NS INT64_C(2000000)
 
 static void wake(struct aster_pg_lane *lane)
 {
@@ -26,7 +28,7 @@ aster_status aster_pg_lane_push(struct aster_pg_lane *lane, struct aster_request
 {
     aster_status status = ASTER_OK;
     pthread_mutex_lock(&lane->mutex);
-    bool was_empty = lane->queue.first == NULL;
+    bool wakes = false;
     if (lane->closing) {
         status = aster_error_set(error, ASTER_ERR_CLOSED, "the serializer is closed: nothing was applied");
     } else if (lane->queued >= lane->store->options.queue_max && lane->kind != ASTER_PG_RENEWALS) {
@@ -37,9 +39,10 @@ aster_status aster_pg_lane_push(struct aster_pg_lane *lane, struct aster_request
     } else {
         aster_queue_push(&lane->queue, request);
         lane->queued++;
+        wakes = lane->queued == 1 || lane->queued == lane->gathering;
     }
     pthread_mutex_unlock(&lane->mutex);
-    if (status == ASTER_OK && was_empty) {
+    if (wakes) {
         wake(lane);
     }
     return status;
@@ -133,17 +136,20 @@ static void read_socket(struct aster_pg_lane *lane)
     }
 }
 
+/* A suspended machine stops the clock that poll() goes by, not the leases': look again at least once a second. */
+static struct timespec timeout_of(int64_t until_ns)
+{
+    int64_t left_ns = until_ns == INT64_MAX ? LOOK_AGAIN_NS : until_ns - aster_clock_now_ns(aster_clock_system());
+    left_ns = left_ns < 0 ? 0 : left_ns < LOOK_AGAIN_NS ? left_ns : LOOK_AGAIN_NS;
+    return (struct timespec){left_ns / 1000000000, left_ns % 1000000000};
+}
+
 static void sleep_until(struct aster_pg_lane *lane, int64_t until_ns)
 {
     struct pollfd watched[2] = {{.fd = lane->wake_fd, .events = POLLIN},
                                 {.fd = lane->pg.conn != NULL ? PQsocket(lane->pg.conn) : -1, .events = POLLIN}};
-    int timeout_ms = -1;
-    if (until_ns != INT64_MAX) {
-        int64_t left_ns = until_ns - aster_clock_now_ns(aster_clock_system());
-        int64_t left_ms = left_ns > 0 ? (left_ns + ASTER_NS_PER_MS - 1) / ASTER_NS_PER_MS : 0;
-        timeout_ms = left_ms < 1000 ? (int)left_ms : 1000; /* a suspended machine stops this clock, not the leases' */
-    }
-    if (poll(watched, 2, timeout_ms) <= 0) {
+    const struct timespec timeout = timeout_of(until_ns);
+    if (ppoll(watched, 2, &timeout, NULL) <= 0) {
         return;
     }
     uint64_t wakes;
@@ -172,13 +178,43 @@ static bool wait_for_work(struct aster_pg_lane *lane)
     }
 }
 
+/* Whoever was answered just now may ask again at once. A short wait for as many as have been here lets them share the
+ * next commit; without it they would fall apart into two groups that wait for each other's. One alone waits for nobody. */
+static void gather(struct aster_pg_lane *lane)
+{
+    int64_t until_ns = lane->served_ns + (lane->serving_ns / 4 < GATHER_NS ? lane->serving_ns / 4 : GATHER_NS);
+    for (;;) {
+        pthread_mutex_lock(&lane->mutex);
+        bool enough = lane->queued >= lane->expected || lane->stopping;
+        lane->gathering = enough ? 0 : lane->expected;
+        pthread_mutex_unlock(&lane->mutex);
+        if (enough || aster_clock_now_ns(aster_clock_system()) >= until_ns) {
+            return;
+        }
+        sleep_until(lane, until_ns);
+    }
+}
+
+static void serve(struct aster_pg_lane *lane, size_t count)
+{
+    int64_t start_ns = aster_clock_now_ns(aster_clock_system());
+    aster_pg_batch_serve(lane, lane->batch, count);
+    lane->served_ns = aster_clock_now_ns(aster_clock_system());
+    lane->serving_ns = lane->served_ns - start_ns;
+    pthread_mutex_lock(&lane->mutex);
+    size_t active = count + lane->queued;
+    pthread_mutex_unlock(&lane->mutex);
+    lane->expected = active < lane->store->options.batch_max ? active : lane->store->options.batch_max;
+}
+
 static void *work(void *user)
 {
     struct aster_pg_lane *lane = user;
     while (wait_for_work(lane)) {
+        gather(lane);
         size_t count = fill_batch(lane);
         if (count > 0) {
-            aster_pg_batch_serve(lane, lane->batch, count);
+            serve(lane, count);
         }
     }
     return NULL;

@@ -17,6 +17,7 @@ struct aster_pg_lane {
     pthread_mutex_t mutex; /* over these */
     struct aster_queue queue;
     size_t queued;
+    size_t gathering; /* wake the thread when so many are queued; 0 = it does not wait for more */
     struct aster_pg_parked parked;
     bool closing;
     bool stopping;
@@ -25,6 +26,9 @@ struct aster_pg_lane {
     struct aster_pg pg;
     struct aster_pg_statement statement;
     struct aster_request **batch;
+    size_t expected;    /* requests that were under way at the same time lately */
+    int64_t served_ns;  /* when the last batch was answered */
+    int64_t serving_ns; /* and how long that took */
     uint64_t jitter;
     unsigned failures;     /* to connect, in a row */
     int64_t not_before_ns; /* do not try to connect until then */
