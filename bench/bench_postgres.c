@@ -1,6 +1,6 @@
-/* The PostgreSQL serializer against what one would write by hand on the same server: a lease row that is taken and given
- * back with UPDATE ... RETURNING, without a history, without request ids, without a fence. Rounds of both in turn.
- * Usage: bench_postgres CONNINFO [SECONDS], where CONNINFO is a role with aster_worker that may create tables; or
+/* The PostgreSQL serializer against what one would write by hand on the same server: a lease row that is taken and
+ * given back with UPDATE ... RETURNING, without a history, without request ids, without a fence. Rounds of both in
+ * turn. Usage: bench_postgres CONNINFO [SECONDS], where CONNINFO is a role with aster_worker that may create tables; or
  * bench/postgres.py, which starts a server for it. */
 #include <pthread.h>
 #include <stdio.h>
@@ -40,7 +40,8 @@ static double median(double *values, size_t count)
 }
 
 /* One line of the table. A ratio of times must stay below the bound, one of rates above it; bound 0 = none. */
-static void report(const char *what, double ours, double theirs, const char *unit, double ratio, double bound, bool is_time)
+static void report(const char *what, double ours, double theirs, const char *unit, double ratio, double bound,
+                   bool is_time)
 {
     bool pass = bound == 0 || (is_time ? ratio <= bound : ratio >= bound);
     failed = failed || !pass;
@@ -73,8 +74,9 @@ static const char acquire_by_hand[] =
     "WHERE resource = $1 AND (holder IS NULL OR expires < clock_timestamp()) RETURNING epoch";
 static const char release_by_hand[] =
     "UPDATE hand SET epoch = epoch + 1, holder = NULL WHERE resource = $1 AND holder = $2 RETURNING epoch";
-static const char renew_by_hand[] = "UPDATE hand SET expires = clock_timestamp() + interval '30 s' "
-                                    "WHERE resource = $1 AND holder = $2 AND expires > clock_timestamp() RETURNING epoch";
+static const char renew_by_hand[] =
+    "UPDATE hand SET expires = clock_timestamp() + interval '30 s' "
+    "WHERE resource = $1 AND holder = $2 AND expires > clock_timestamp() RETURNING epoch";
 
 static void prepare_by_hand(PGconn *conn)
 {
@@ -162,8 +164,8 @@ static double cycles_per_second(struct aster_serializer *serializer, bool prepar
     return (double)cycles / ((double)(bench_now_ns() - start_ns) / 1e9);
 }
 
-static void measure_cycles(struct aster_serializer *serializer, const char *what, bool prepared, int count, double seconds,
-                           double bound)
+static void measure_cycles(struct aster_serializer *serializer, const char *what, bool prepared, int count,
+                           double seconds, double bound)
 {
     double ours[ROUNDS];
     double theirs[ROUNDS];
@@ -249,23 +251,30 @@ static void measure_renewals(struct aster_serializer *serializer)
 }
 
 /* A transaction that updates one row, all of it in one pipeline, with and without the guard. */
-static void send(PGconn *conn, const char *sql, const char *value)
+static void send(PGconn *conn, const char *name, const char *value)
 {
     const char *const values[] = {value};
-    check(PQsendQueryParams(conn, sql, value != NULL, NULL, values, NULL, NULL, 0) == 1, sql, PQerrorMessage(conn));
+    check(PQsendQueryPrepared(conn, name, value != NULL, values, NULL, NULL, 0) == 1, name, PQerrorMessage(conn));
+}
+
+static void prepare_update(PGconn *conn)
+{
+    PQclear(PQprepare(conn, "begin", "BEGIN", 0, NULL));
+    PQclear(PQprepare(conn, "fence", "SELECT aster.fence('guarded', $1::bigint, 'w')", 1, NULL));
+    PQclear(PQprepare(conn, "bare", "UPDATE bare SET n = n + 1 WHERE id = 1", 0, NULL));
+    PQclear(PQprepare(conn, "guarded", "UPDATE guarded SET n = n + 1 WHERE id = 1", 0, NULL));
+    PQclear(PQprepare(conn, "commit", "COMMIT", 0, NULL));
 }
 
 static void update_once(PGconn *conn, const char *table, const char *epoch)
 {
-    char sql[96];
-    snprintf(sql, sizeof sql, "UPDATE %s SET n = n + 1 WHERE id = 1", table);
     check(PQenterPipelineMode(conn) == 1, "pipeline", NULL);
-    send(conn, "BEGIN", NULL);
+    send(conn, "begin", NULL);
     if (epoch != NULL) {
-        send(conn, "SELECT aster.fence('guarded', $1::bigint, 'w')", epoch);
+        send(conn, "fence", epoch);
     }
-    send(conn, sql, NULL);
-    send(conn, "COMMIT", NULL);
+    send(conn, table, NULL);
+    send(conn, "commit", NULL);
     check(PQpipelineSync(conn) == 1, "sync", PQerrorMessage(conn));
     for (bool synced = false; !synced;) {
         PGresult *result = PQgetResult(conn);
@@ -295,6 +304,7 @@ static void measure_guard(struct aster_serializer *serializer, double seconds)
     char epoch[24];
     PGconn *conn = connect_by_hand();
     snprintf(epoch, sizeof epoch, "%lld", (long long)decide(serializer, ASTER_OP_ACQUIRE, "guarded", 0));
+    prepare_update(conn);
     update_us(conn, "bare", NULL, 0.05);
     update_us(conn, "guarded", epoch, 0.05);
     for (int round = 0; round < ROUNDS; round++) {
@@ -310,14 +320,15 @@ static void measure_guard(struct aster_serializer *serializer, double seconds)
 static void make_tables(void)
 {
     PGconn *conn = connect_by_hand();
-    execute(conn, "DROP TABLE IF EXISTS hand, bare, guarded;"
-                  "CREATE TABLE hand (resource text PRIMARY KEY, epoch bigint NOT NULL, holder text, expires timestamptz NOT "
-                  "NULL) WITH (fillfactor = 50);"
-                  "INSERT INTO hand SELECT 'bench/' || i, 0, NULL, '-infinity' FROM generate_series(0, 63) AS i;"
-                  "INSERT INTO hand SELECT 'many/' || i, 0, NULL, '-infinity' FROM generate_series(0, 499) AS i;"
-                  "CREATE TABLE bare (id int PRIMARY KEY, n bigint); INSERT INTO bare VALUES (1, 0);"
-                  "CREATE TABLE guarded (id int PRIMARY KEY, n bigint); INSERT INTO guarded VALUES (1, 0);"
-                  "SELECT aster.protect('guarded', 'guarded')");
+    execute(conn,
+            "DROP TABLE IF EXISTS hand, bare, guarded;"
+            "CREATE TABLE hand (resource text PRIMARY KEY, epoch bigint NOT NULL, holder text, expires timestamptz NOT "
+            "NULL) WITH (fillfactor = 50);"
+            "INSERT INTO hand SELECT 'bench/' || i, 0, NULL, '-infinity' FROM generate_series(0, 63) AS i;"
+            "INSERT INTO hand SELECT 'many/' || i, 0, NULL, '-infinity' FROM generate_series(0, 499) AS i;"
+            "CREATE TABLE bare (id int PRIMARY KEY, n bigint); INSERT INTO bare VALUES (1, 0);"
+            "CREATE TABLE guarded (id int PRIMARY KEY, n bigint); INSERT INTO guarded VALUES (1, 0);"
+            "SELECT aster.protect('guarded', 'guarded')");
     PQfinish(conn);
 }
 

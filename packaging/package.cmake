@@ -20,5 +20,8 @@ set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "Programs, shared libraries and the SQLi
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME aster-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "aster (= ${PROJECT_VERSION}), libsqlite3-dev")
+if(ASTER_POSTGRES)
+  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libpq-dev")
+endif()
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers, static libraries and the conformance suite of Aster.")
 include(CPack)

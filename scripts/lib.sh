@@ -9,8 +9,8 @@ step_seconds=()
 # What a build needs, and what the whole suite needs on top.
 packages_build=(gcc libc6-dev cmake ninja-build pkg-config libsqlite3-dev libjansson-dev libhpdf-dev libcmocka-dev
     libprotobuf-c-dev protobuf-c-compiler libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev
-    libconfuse-dev libmicrohttpd-dev libcurl4-gnutls-dev libhiredis-dev)
-packages_test=(g++ clang clang-format curl dpkg-dev file libclang-common-14-dev llvm nginx-light procps python3 redis-server
+    libconfuse-dev libmicrohttpd-dev libpq-dev libcurl4-gnutls-dev libhiredis-dev)
+packages_test=(g++ clang clang-format curl dpkg-dev file libclang-common-14-dev libfaketime llvm nginx-light pgbouncer postgresql procps python3 redis-server
     scdoc sqlite3)
 
 die() {

@@ -44,7 +44,8 @@ struct aster_postgres_options {
 ASTER_API aster_status aster_postgres_open(const char *conninfo, const struct aster_postgres_options *options,
                                            struct aster_serializer **serializer, struct aster_error *error);
 
-/* The SQL text of the schema, for psql or any other client: one transaction, safe to apply again. Static; thread-safe. */
+/* The SQL text of the schema, for psql or any other client: one transaction, safe to apply again. Static; thread-safe.
+ */
 ASTER_API const char *aster_postgres_schema(void);
 
 ASTER_END_DECLS

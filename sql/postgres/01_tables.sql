@@ -63,7 +63,7 @@ CREATE TABLE IF NOT EXISTS aster.meta (
 -- or "role/instance"; empty when free. `expires_at` is by this server's clock, read after the row was locked.
 CREATE TABLE IF NOT EXISTS aster.lease (
     resource         text COLLATE "C" PRIMARY KEY,
-    epoch            bigint NOT NULL CHECK (epoch >= 0),
+    epoch            bigint NOT NULL, -- no CHECK: it would be parsed again by every statement
     held             boolean NOT NULL,
     holder           text COLLATE "C" NOT NULL,
     ttl_ms           bigint NOT NULL,

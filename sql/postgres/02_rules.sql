@@ -42,12 +42,6 @@ END
 $$;
 
 -- A transaction that holds locks of Aster's may not stand idle for ever.
-CREATE OR REPLACE FUNCTION aster.idle_limit_ms() RETURNS text LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN (SELECT ceil(date_part('epoch', m.idle_limit) * 1000)::bigint::text FROM aster.meta AS m);
-END
-$$;
-
 CREATE OR REPLACE FUNCTION aster.idle_bound() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     own interval := current_setting('idle_in_transaction_session_timeout')::interval;
@@ -218,23 +212,31 @@ BEGIN
 END
 $$;
 
--- One line of the history, in the transaction of what it tells. Deleting a page of old lines at a time costs less than one
--- line at a time; two do not wait for each other, and a snapshot taken earlier would only make it fail.
+-- Deleting a page of old lines at a time costs less than one line at a time. Two do not wait for each other; and at the
+-- stricter levels a snapshot taken earlier would only make it fail.
+CREATE OR REPLACE FUNCTION aster.history_prune(newest bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('transaction_isolation') = 'read committed' THEN
+        DELETE FROM aster.audit AS a WHERE a.revision IN
+            (SELECT o.revision FROM aster.audit AS o
+             WHERE o.revision <= newest - (SELECT m.history_max FROM aster.meta AS m) ORDER BY o.revision
+             FOR UPDATE SKIP LOCKED);
+    END IF;
+END
+$$;
+
+-- One line of the history, in the transaction of what it tells.
 CREATE OR REPLACE FUNCTION aster.audit_add(kind text, reason text, resource text, actor text, previous text, epoch bigint,
                                            carried_epoch bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     newest bigint;
-    keep bigint;
 BEGIN
     INSERT INTO aster.audit AS a (at, kind, reason, resource, actor, previous, epoch, carried_epoch)
-        VALUES (clock_timestamp(), audit_add.kind, audit_add.reason, audit_add.resource, audit_add.actor, audit_add.previous,
-                audit_add.epoch, audit_add.carried_epoch)
+        VALUES (clock_timestamp(), audit_add.kind, audit_add.reason, audit_add.resource, audit_add.actor,
+                audit_add.previous, audit_add.epoch, audit_add.carried_epoch)
         RETURNING a.revision INTO newest;
-    IF newest % 256 = 0 AND current_setting('transaction_isolation') = 'read committed' THEN
-        SELECT m.history_max INTO STRICT keep FROM aster.meta AS m;
-        DELETE FROM aster.audit AS a WHERE a.revision IN
-            (SELECT o.revision FROM aster.audit AS o WHERE o.revision <= newest - keep ORDER BY o.revision
-             FOR UPDATE SKIP LOCKED);
+    IF newest % 256 = 0 THEN
+        PERFORM aster.history_prune(newest);
     END IF;
     RETURN newest;
 END
@@ -284,7 +286,7 @@ $$;
 
 -- End the lease in a row that is locked FOR UPDATE: free, one epoch later, remembering who held. `kind` NULL is the
 -- serializer's own doing and no request: the memory of the last request outlives it.
-CREATE OR REPLACE FUNCTION aster.row_free(cur aster.lease, kind text, caller text, request_id uuid, value bytea)
+CREATE OR REPLACE FUNCTION aster.row_free(cur aster.lease, kind text, caller text, request_id uuid)
 RETURNS aster.lease LANGUAGE plpgsql AS $$
 DECLARE
     freed aster.lease;
@@ -296,8 +298,6 @@ BEGIN
         SET epoch = l.epoch + 1, held = false, holder = '', expires_at = '-infinity', since = clock_timestamp(),
             last_holder = CASE WHEN l.held THEN l.holder ELSE l.last_holder END,
             last_epoch_held = CASE WHEN l.held THEN l.epoch ELSE l.last_epoch_held END,
-            value = coalesce(row_free.value, l.value),
-            value_revision = l.value_revision + (row_free.value IS NOT NULL)::int,
             request_id = CASE WHEN kind IS NULL THEN l.request_id ELSE row_free.request_id END,
             request_caller = coalesce(caller, l.request_caller), request_kind = coalesce(kind, l.request_kind),
             request_takeover = l.request_takeover AND kind IS NULL,

@@ -8,13 +8,16 @@ CREATE OR REPLACE FUNCTION aster.acquire(resource text, ttl interval, instance t
                                          waiting interval DEFAULT NULL)
 RETURNS aster.decision LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    cur aster.lease;
     me text := aster.identity(instance);
-    length_ms bigint := aster.ttl_ms(ttl);
+    length_ms bigint := round(date_part('epoch', ttl) * 1000);
+    found_held boolean;
+    found_holder text;
+    found_epoch bigint;
+    found_request uuid;
+    ends timestamptz;
     now timestamptz;
-    previous text;
-    is_locked boolean;
-    told bigint;
+    revision bigint;
+    given aster.decision;
 BEGIN
     IF aster.is_odd(resource, instance) THEN
         PERFORM aster.arguments_check(resource, instance);
@@ -23,35 +26,25 @@ BEGIN
         PERFORM aster.change_begin();
     END IF;
     LOOP
-        SELECT * INTO cur FROM aster.lease AS l
+        SELECT l.held, l.holder, l.epoch, l.request_id, l.expires_at
+            INTO found_held, found_holder, found_epoch, found_request, ends
+            FROM aster.lease AS l
             WHERE l.resource = acquire.resource
               AND (NOT l.held OR l.expires_at <= clock_timestamp() OR (take_over_own AND l.holder = me))
+              AND EXISTS (SELECT FROM aster.meta AS m WHERE length_ms BETWEEN m.ttl_min_ms AND m.ttl_max_ms)
             FOR UPDATE;
-        is_locked := FOUND;
-        IF NOT is_locked THEN
-            SELECT * INTO cur FROM aster.lease AS l WHERE l.resource = acquire.resource;
-            IF NOT FOUND THEN
-                PERFORM aster.row_make(resource);
-                CONTINUE;
-            END IF;
-        END IF;
-        IF request_id IS NOT NULL AND aster.is_repeat(cur, request_id, me, 'acquire') THEN
-            RETURN aster.grant_again(cur, 0);
-        END IF;
         now := clock_timestamp();
-        IF NOT cur.held OR (take_over_own AND cur.holder = me)
-            OR (cur.expires_at <= now AND aster.deadline(cur, now) <= now) THEN
-            EXIT WHEN is_locked;
-        ELSE
-            PERFORM aster.denial_note(cur, now);
-            PERFORM aster.wait_note(resource, now + waiting);
-            RETURN aster.deny(cur, 'HELD_BY_OTHER', 0);
+        EXIT WHEN FOUND AND (request_id = found_request) IS NOT TRUE
+            AND (NOT found_held OR (take_over_own AND found_holder = me));
+        given := aster.acquire_otherwise(resource, ttl, me, take_over_own, request_id, waiting);
+        IF given.reason IS NOT NULL THEN
+            RETURN given;
         END IF;
+        EXIT WHEN FOUND;
     END LOOP;
-    IF cur.epoch = 9223372036854775807 THEN
+    IF found_epoch = 9223372036854775807 THEN
         PERFORM aster.exhausted(resource, 'epoch');
     END IF;
-    previous := cur.holder; -- empty when free
     UPDATE aster.lease AS l
         SET epoch = l.epoch + 1, held = true, holder = me, ttl_ms = length_ms,
             expires_at = now + length_ms * interval '1 ms', since = now,
@@ -60,10 +53,43 @@ BEGIN
             request_id = acquire.request_id, request_caller = me, request_kind = 'acquire',
             request_takeover = l.held, request_epoch = l.epoch + 1
         WHERE l.resource = acquire.resource
-        RETURNING * INTO cur;
-    told := aster.audit_add(CASE WHEN cur.request_takeover THEN 'takeover' ELSE 'granted' END, 'NONE', resource, me,
-                            previous, cur.epoch, 0);
-    RETURN aster.answer(cur, true, 'NONE', cur.request_takeover, false, cur.epoch, 0, now);
+        RETURNING (aster.answer(l, true, 'NONE', l.request_takeover, false, l.epoch, 0, now)).* INTO given;
+    INSERT INTO aster.audit AS a (at, kind, reason, resource, actor, previous, epoch, carried_epoch)
+        VALUES (now, CASE WHEN found_held THEN 'takeover' ELSE 'granted' END, 'NONE', acquire.resource, me, found_holder,
+                given.epoch, 0)
+        RETURNING a.revision INTO revision;
+    IF revision % 256 = 0 THEN
+        PERFORM aster.history_prune(revision);
+    END IF;
+    RETURN given;
+END
+$$;
+
+-- Everything about an acquire but the common case: the answer, or one without a reason when the row is to be granted, or to be
+-- looked at again.
+CREATE OR REPLACE FUNCTION aster.acquire_otherwise(resource text, ttl interval, me text, take_over_own boolean,
+                                                   request_id uuid, waiting interval)
+RETURNS aster.decision LANGUAGE plpgsql AS $$
+DECLARE
+    cur aster.lease;
+    now timestamptz;
+BEGIN
+    PERFORM aster.ttl_ms(ttl);
+    SELECT * INTO cur FROM aster.lease AS l WHERE l.resource = acquire_otherwise.resource;
+    IF NOT FOUND THEN
+        PERFORM aster.row_make(resource);
+        RETURN NULL;
+    END IF;
+    IF request_id IS NOT NULL AND aster.is_repeat(cur, request_id, me, 'acquire') THEN
+        RETURN aster.grant_again(cur, 0);
+    END IF;
+    now := clock_timestamp();
+    IF NOT cur.held OR (take_over_own AND cur.holder = me) OR (cur.expires_at <= now AND aster.deadline(cur, now) <= now) THEN
+        RETURN NULL;
+    END IF;
+    PERFORM aster.denial_note(cur, now);
+    PERFORM aster.wait_note(resource, now + waiting);
+    RETURN aster.deny(cur, 'HELD_BY_OTHER', 0);
 END
 $$;
 
@@ -74,6 +100,10 @@ DECLARE
     me text := aster.identity(instance);
     now timestamptz;
     reason text;
+    found_request uuid;
+    found_revision bigint;
+    ends timestamptz;
+    given aster.decision;
 BEGIN
     IF aster.is_odd(resource, instance) THEN
         PERFORM aster.arguments_check(resource, instance);
@@ -82,28 +112,23 @@ BEGIN
         PERFORM aster.idle_bound();
     END IF;
     LOOP
-        SELECT * INTO cur FROM aster.lease AS l
+        SELECT l.request_id, l.expires_at, l.lease_revision INTO found_request, ends, found_revision FROM aster.lease AS l
             WHERE l.resource = renew.resource AND l.held AND l.epoch = renew.epoch AND l.holder = me
             FOR NO KEY UPDATE;
-        EXIT WHEN FOUND;
+        now := clock_timestamp();
+        EXIT WHEN FOUND AND ends > now AND (request_id = found_request) IS NOT TRUE;
         cur := aster.row_of(resource);
         IF request_id IS NOT NULL AND aster.is_repeat(cur, request_id, me, 'renew') THEN
             RETURN aster.grant_again(cur, epoch);
         END IF;
         reason := CASE WHEN NOT cur.held THEN 'NOT_HELD' WHEN cur.epoch <> epoch THEN 'EPOCH_MISMATCH'
-                       WHEN cur.holder <> me THEN 'NOT_HOLDER' END;
+                       WHEN cur.holder <> me THEN 'NOT_HOLDER' WHEN aster.deadline(cur, now) <= now THEN 'EXPIRED' END;
         IF reason IS NOT NULL THEN
             RETURN aster.deny(cur, reason, epoch);
         END IF;
+        EXIT WHEN FOUND;
     END LOOP;
-    IF request_id IS NOT NULL AND aster.is_repeat(cur, request_id, me, 'renew') THEN
-        RETURN aster.grant_again(cur, epoch);
-    END IF;
-    now := clock_timestamp();
-    IF cur.expires_at <= now AND aster.deadline(cur, now) <= now THEN
-        RETURN aster.deny(cur, 'EXPIRED', epoch);
-    END IF;
-    IF cur.lease_revision = 9223372036854775807 THEN
+    IF found_revision = 9223372036854775807 THEN
         PERFORM aster.exhausted(resource, 'lease_revision');
     END IF;
     UPDATE aster.lease AS l
@@ -111,8 +136,8 @@ BEGIN
             request_id = renew.request_id, request_caller = me, request_kind = 'renew', request_takeover = false,
             request_epoch = l.epoch
         WHERE l.resource = renew.resource
-        RETURNING * INTO cur;
-    RETURN aster.answer(cur, true, 'NONE', false, false, cur.epoch, epoch, now);
+        RETURNING (aster.answer(l, true, 'NONE', false, false, l.epoch, renew.epoch, now)).* INTO given;
+    RETURN given;
 END
 $$;
 
@@ -124,22 +149,28 @@ RETURNS aster.decision LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_ca
 DECLARE
     cur aster.lease;
     me text := aster.identity(instance);
+    now timestamptz;
     reason text;
-    told bigint;
+    found_request uuid;
+    found_revision bigint;
+    revision bigint;
+    given aster.decision;
 BEGIN
     IF aster.is_odd(resource, instance) THEN
         PERFORM aster.arguments_check(resource, instance);
     END IF;
-    PERFORM aster.value_check(value);
+    IF value IS NOT NULL THEN
+        PERFORM aster.value_check(value);
+    END IF;
     IF aster.is_casual() THEN
         PERFORM aster.change_begin();
     END IF;
     LOOP
-        SELECT * INTO cur FROM aster.lease AS l
+        SELECT l.request_id, l.value_revision INTO found_request, found_revision FROM aster.lease AS l
             WHERE l.resource = release.resource AND l.held AND l.epoch = release.epoch AND l.holder = me
               AND (release.value IS NULL OR l.value_revision = release.value_revision)
             FOR UPDATE;
-        EXIT WHEN FOUND;
+        EXIT WHEN FOUND AND (request_id = found_request) IS NOT TRUE;
         cur := aster.row_of(resource);
         IF request_id IS NOT NULL AND aster.is_repeat(cur, request_id, me, 'release') THEN
             RETURN aster.grant_again(cur, epoch);
@@ -151,16 +182,31 @@ BEGIN
         IF reason IS NOT NULL THEN
             RETURN aster.deny(cur, reason, epoch);
         END IF;
+        EXIT WHEN FOUND;
     END LOOP;
-    IF request_id IS NOT NULL AND aster.is_repeat(cur, request_id, me, 'release') THEN
-        RETURN aster.grant_again(cur, epoch);
-    END IF;
-    IF value IS NOT NULL AND cur.value_revision = 9223372036854775807 THEN
+    IF epoch = 9223372036854775807 THEN
+        PERFORM aster.exhausted(resource, 'epoch');
+    ELSIF value IS NOT NULL AND found_revision = 9223372036854775807 THEN
         PERFORM aster.exhausted(resource, 'value_revision');
     END IF;
-    cur := aster.row_free(cur, 'release', me, request_id, value);
-    told := aster.audit_add('released', 'NONE', resource, me, '', cur.epoch, 0);
-    RETURN aster.answer(cur, true, 'NONE', false, false, cur.epoch, epoch, clock_timestamp());
+    now := clock_timestamp();
+    UPDATE aster.lease AS l
+        SET epoch = l.epoch + 1, held = false, holder = '', expires_at = '-infinity', since = now, last_holder = me,
+            last_epoch_held = l.epoch, value = coalesce(release.value, l.value),
+            value_revision = l.value_revision + (release.value IS NOT NULL)::int, request_id = release.request_id,
+            request_caller = me, request_kind = 'release', request_takeover = false, request_epoch = l.epoch + 1
+        WHERE l.resource = release.resource
+        RETURNING (aster.answer(l, true, 'NONE', false, false, l.epoch, release.epoch, now)).* INTO given;
+    INSERT INTO aster.audit AS a (at, kind, reason, resource, actor, previous, epoch, carried_epoch)
+        VALUES (now, 'released', 'NONE', release.resource, me, '', given.epoch, 0)
+        RETURNING a.revision INTO revision;
+    IF revision % 256 = 0 THEN
+        PERFORM aster.history_prune(revision);
+    END IF;
+    IF EXISTS (SELECT FROM aster.waiter AS w WHERE w.resource = release.resource AND w.until > now) THEN
+        PERFORM pg_notify('aster_freed', resource);
+    END IF;
+    RETURN given;
 END
 $$;
 
@@ -202,7 +248,7 @@ BEGIN
         RETURN aster.grant_again(cur, carried);
     END IF;
     previous := cur.holder;
-    cur := aster.row_free(cur, 'revoke', me, request_id, NULL);
+    cur := aster.row_free(cur, 'revoke', me, request_id);
     told := aster.audit_add('revoked', 'NONE', resource, me, previous, cur.epoch, 0);
     RETURN aster.answer(cur, true, 'NONE', false, false, cur.epoch, carried, clock_timestamp());
 END
@@ -234,7 +280,7 @@ BEGIN
         RETURN aster.deny(cur, CASE WHEN cur.held THEN 'EPOCH_MISMATCH' ELSE 'NOT_HELD' END, epoch);
     END IF;
     previous := cur.holder;
-    cur := aster.row_free(cur, NULL, NULL, NULL, NULL);
+    cur := aster.row_free(cur, NULL, NULL, NULL);
     told := aster.audit_add('expired', 'NONE', resource, '', previous, cur.epoch, 0);
     RETURN aster.answer(cur, true, 'NONE', false, false, cur.epoch, epoch, clock_timestamp());
 END

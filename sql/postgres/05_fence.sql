@@ -94,24 +94,26 @@ DECLARE
     me text := aster.identity(instance);
     declared text := current_setting('aster.fences', true);
     ends timestamptz;
+    idle_ms text;
     verdict aster.verdict;
     done text;
 BEGIN
     IF aster.is_odd(resource, instance) THEN
         PERFORM aster.arguments_check(resource, instance);
     END IF;
-    IF current_setting('idle_in_transaction_session_timeout') = '0' THEN
-        done := set_config('idle_in_transaction_session_timeout', aster.idle_limit_ms(), true);
-    ELSE
-        PERFORM aster.idle_bound();
-    END IF;
-    SELECT l.expires_at INTO ends FROM aster.lease AS l
+    SELECT l.expires_at, (SELECT ceil(date_part('epoch', m.idle_limit) * 1000)::bigint FROM aster.meta AS m)
+        INTO ends, idle_ms FROM aster.lease AS l
         WHERE l.resource = fence.resource AND l.epoch = fence.epoch AND l.held AND l.holder = me FOR KEY SHARE;
     IF ends IS NULL OR ends <= clock_timestamp() THEN
         verdict := aster.judge(resource, epoch, me, me);
         IF verdict.reason <> 'NONE' THEN
             PERFORM aster.reject(resource, verdict);
         END IF;
+    END IF;
+    IF idle_ms IS NOT NULL AND current_setting('idle_in_transaction_session_timeout') = '0' THEN
+        done := set_config('idle_in_transaction_session_timeout', idle_ms, true);
+    ELSE
+        PERFORM aster.idle_bound();
     END IF;
     IF declared IS NULL OR declared = '' THEN
         done := set_config('aster.fences', E'\x1e' || resource || E'\x1f' || epoch || E'\x1f' || coalesce(instance, ''), true);

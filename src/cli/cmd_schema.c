@@ -4,7 +4,7 @@
 #include "cli/schema/schema.h"
 
 static const struct aster_schema_kind *const kinds[] = {&aster_schema_sqlite, &aster_schema_postgres,
-                                                      &aster_schema_redis};
+                                                        &aster_schema_redis};
 
 static const struct aster_schema_arguments defaults = {NULL, NULL, NULL, NULL, NULL};
 

@@ -9,14 +9,19 @@
 
 #define ASTER_STORE_PATH_MAX 4096
 
-enum aster_store_kind { ASTER_STORE_MEMORY = 1, ASTER_STORE_SQLITE = 2, ASTER_STORE_GRANTOR = 3, ASTER_STORE_POSTGRES = 4 };
+enum aster_store_kind {
+    ASTER_STORE_MEMORY = 1,
+    ASTER_STORE_SQLITE = 2,
+    ASTER_STORE_GRANTOR = 3,
+    ASTER_STORE_POSTGRES = 4
+};
 
 /* The store named by --store, ASTER_STORE or the default, as an absolute name that works from any directory. */
 struct aster_store_name {
     enum aster_store_kind kind;
-    bool is_default;                      /* nobody named one */
-    char text[ASTER_STORE_PATH_MAX + 16]; /* "sqlite:/abs/path", "mem:", "aster://..." or "postgresql://..." */
-    const char *path;                     /* inside text; NULL but for sqlite: */
+    bool is_default;                       /* nobody named one */
+    char text[ASTER_STORE_PATH_MAX + 16];  /* "sqlite:/abs/path", "mem:", "aster://..." or "postgresql://..." */
+    const char *path;                      /* inside text; NULL but for sqlite: */
     char shown[ASTER_STORE_PATH_MAX + 16]; /* for people: text without the password that may be in it */
 };
 

@@ -235,7 +235,7 @@ def test_check_store_plays_a_stale_writer_and_leaves_nothing_behind(world):
 
 def test_a_wrong_command_line_says_what_is_wrong_with_it(world):
     for command, wanted in ((["rum"], "did you mean run?"), (["help", "inpsect"], "did you mean inspect?"),
-                            (["run"], "RESOURCE is missing"), (["schema", "print"], "sqlite|redis is missing"),
+                            (["run"], "RESOURCE is missing"), (["schema", "print"], "sqlite|postgres|redis is missing"),
                             (["run", "r"], "there is no command"), (["version", "x"], "too many arguments: aster version;"),
                             (["--store", "x"], "options come after the command"),
                             (["run", "r", "--tll", "3s", "--", "true"], "no option --tll; did you mean --ttl?"),
@@ -249,7 +249,7 @@ def test_a_wrong_command_line_says_what_is_wrong_with_it(world):
 
 
 def test_stores_that_cannot_be_used_exit_78_or_74(world):
-    for store in ("postgresql://db/x", "aster://host:1", "bogus", "sqlite:"):
+    for store in ("postgresql:db/x", "aster://host:1", "bogus", "sqlite:"):
         world.aster("list", "--store", store, code=78)
     assert "sqlite:x.db" in world.aster("list", "--store", "x.db", code=78).err
     for store in ("mem:", "sqlite::memory:"):

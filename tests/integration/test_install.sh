@@ -78,7 +78,7 @@ same_symbols() { # same_symbols LIBRARY HEADER...
     diff <(declared "$@") <(exported "$library") >"$work/symbols" ||
         { cat "$work/symbols"; fail "$library exports something else than its headers (< declared, > exported)"; }
 }
-mapfile -t core_headers < <(find "$prefix/include/aster" -name '*.h' ! -name sqlite.h ! -name grantor.h ! -name conformance.h)
+mapfile -t core_headers < <(find "$prefix/include/aster" -name '*.h' ! -name sqlite.h ! -name grantor.h ! -name postgres.h ! -name conformance.h)
 same_symbols "$prefix/lib/libaster.so" "${core_headers[@]}"
 same_symbols "$prefix/lib/libaster-sqlite.so" "$prefix/include/aster/sqlite.h"
 if [ -e "$prefix/sbin/asterd" ]; then
@@ -92,6 +92,16 @@ if [ -e "$prefix/lib/pkgconfig/libaster-grantor.pc" ]; then
     gcc -std=c11 -Wall -Wextra -Werror "$user/grantor.c" -o "$work/grantor" $(pkg-config --cflags --libs libaster-grantor)
     expect INVALID "$work/grantor"
     expect INVALID "$work/project/grantor"
+fi
+
+if [ -e "$prefix/lib/pkgconfig/libaster-postgres.pc" ]; then
+    same_symbols "$prefix/lib/libaster-postgres.so" "$prefix/include/aster/postgres.h"
+    # shellcheck disable=SC2046
+    gcc -std=c11 -Wall -Wextra -Werror "$user/postgres.c" -o "$work/postgres" $(pkg-config --cflags --libs libaster-postgres)
+    expect UNREACHABLE "$work/postgres"
+    [ ! -e "$work/project/postgres" ] || expect UNREACHABLE "$work/project/postgres"
+    cmp "$(pkg-config --variable=schema libaster-postgres)" <("$prefix/bin/aster" schema print postgres) ||
+        fail "the installed schema is not the one that aster prints"
 fi
 
 [ "$("$ASTER_SOURCE/scripts/install" --help 2>&1)" = "install: usage: scripts/install [PREFIX]" ] ||

@@ -118,14 +118,14 @@ static aster_status execute(void *tx, void *user)
     return good ? ASTER_OK : ASTER_ERR_IO;
 }
 
-static aster_status mutate(struct aster_serializer *serializer, int64_t epoch, const char *writer, aster_mutation mutation,
-                           const char *sql, enum aster_reason *reason)
+static aster_status mutate(struct aster_serializer *serializer, int64_t epoch, const char *writer,
+                           aster_mutation mutation, const char *sql, enum aster_reason *reason)
 {
     const struct aster_fence fence = {aster_text("note"), epoch, aster_text(writer)};
     struct aster_verdict verdict = ASTER_VERDICT_INIT;
     struct aster_error error = ASTER_ERROR_INIT;
-    aster_status status = aster_mutate_fenced(serializer, &fence, fence.holder, mutation, (void *)(uintptr_t)sql,
-                                              &verdict, &error);
+    aster_status status =
+        aster_mutate_fenced(serializer, &fence, fence.holder, mutation, (void *)(uintptr_t)sql, &verdict, &error);
     *reason = verdict.reason;
     return status;
 }
@@ -217,8 +217,8 @@ static void a_server_that_is_gone_is_told_at_once_and_used_again_when_it_is_back
     aster_serializer_destroy(serializer);
 }
 
-/* Kill -9 of the whole server while requests are under way: an answer that was lost is asked for again under its id, and
- * nothing is applied twice or lost. */
+/* Kill -9 of the whole server while requests are under way: an answer that was lost is asked for again under its id,
+ * and nothing is applied twice or lost. */
 static void an_answer_that_was_lost_is_found_again_under_its_id(void **state)
 {
     (void)state;
@@ -276,7 +276,8 @@ static void a_row_that_is_locked_delays_nobody_else(void **state)
     int64_t start_ns = now_ns();
     for (int i = 0; i < 20; i++) {
         assert_int_equal(call(serializer, op_renew("other", "a", other)).outcome, ASTER_GRANTED);
-        assert_int_equal(call(serializer, op_renew("locked", "a", epoch)).outcome, ASTER_GRANTED); /* passes the guard */
+        assert_int_equal(call(serializer, op_renew("locked", "a", epoch)).outcome,
+                         ASTER_GRANTED); /* passes the guard */
         assert_int_equal(call(serializer, op_inspect("other")).epoch, other);
     }
     assert_true(now_ns() - start_ns < 5000 * MS);
@@ -313,7 +314,8 @@ static void a_waiter_is_woken_by_another_process(void **state)
         submit(&waiter, serializer, op_acquire("r", "b", REQUEST_TTL_MS), 60000);
         char waiting[256];
         do { /* it is in the table of those who wait */
-            postgres_server_do(&server, "sql SELECT count(*) FROM aster.waiter WHERE until > clock_timestamp()", waiting);
+            postgres_server_do(&server, "sql SELECT count(*) FROM aster.waiter WHERE until > clock_timestamp()",
+                               waiting);
         } while (strcmp(waiting, "1") != 0);
         int64_t freed_ns = now_ns();
         assert_int_equal(call(other, op_release("r", "a", epoch)).outcome, ASTER_GRANTED);

@@ -2,8 +2,8 @@
 #ifndef SUPPORT_POSTGRES_SERVER_H
 #define SUPPORT_POSTGRES_SERVER_H
 
-#include <sys/types.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct postgres_server {
     pid_t pid;

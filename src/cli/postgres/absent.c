@@ -7,9 +7,10 @@
 
 static aster_status absent(struct aster_error *error)
 {
-    return aster_error_set(error, ASTER_ERR_UNSUPPORTED,
-                           "PostgreSQL is not in this build (it was made without libpq): use sqlite:PATH, or build with "
-                           "-DASTER_POSTGRES=ON");
+    return aster_error_set(
+        error, ASTER_ERR_UNSUPPORTED,
+        "PostgreSQL is not in this build (it was made without libpq): use sqlite:PATH, or build with "
+        "-DASTER_POSTGRES=ON");
 }
 
 aster_status aster_cli_postgres_open(const char *store, struct aster_serializer **serializer, struct aster_error *error)

@@ -1,4 +1,5 @@
-/* What the command line has to do with PostgreSQL. Without libpq in the build, absent.c stands in for it and refuses. */
+/* What the command line has to do with PostgreSQL. Without libpq in the build, absent.c stands in for it and refuses.
+ */
 #ifndef CLI_POSTGRES_POSTGRES_H
 #define CLI_POSTGRES_POSTGRES_H
 
@@ -10,7 +11,8 @@
 bool aster_store_is_postgres(const char *store);
 
 /* Errors: as aster_postgres_open(); ASTER_ERR_UNSUPPORTED without PostgreSQL in this build. */
-aster_status aster_cli_postgres_open(const char *store, struct aster_serializer **serializer, struct aster_error *error);
+aster_status aster_cli_postgres_open(const char *store, struct aster_serializer **serializer,
+                                     struct aster_error *error);
 
 /* `store` for people: without the password that may be in it. */
 void aster_cli_postgres_show(const char *store, char *shown, size_t size);

@@ -8,10 +8,12 @@
 #include "cli/postgres/postgres.h"
 #include "cli/schema/schema.h"
 
-static int check_arguments(const struct aster_cli *cli, const struct aster_schema_arguments *arguments, bool needs_store)
+static int check_arguments(const struct aster_cli *cli, const struct aster_schema_arguments *arguments,
+                           bool needs_store)
 {
     if (arguments->to != NULL) {
-        return aster_cli_usage(cli, "--to is for Redis: name the database with --store postgresql://USER@HOST/DATABASE");
+        return aster_cli_usage(cli,
+                               "--to is for Redis: name the database with --store postgresql://USER@HOST/DATABASE");
     }
     if (arguments->expression != NULL && arguments->resource != NULL) {
         return aster_cli_usage(cli, "--resource NAME and --expression SQL exclude each other");
@@ -76,8 +78,8 @@ static aster_status fault(PGconn *conn, const PGresult *result, struct aster_err
     const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     message = message != NULL ? message : PQerrorMessage(conn);
-    aster_status status = state != NULL && strcmp(state, "LF102") == 0   ? ASTER_ERR_VERSION
-                          : PQstatus(conn) == CONNECTION_BAD             ? ASTER_ERR_UNREACHABLE
+    aster_status status = state != NULL && strcmp(state, "LF102") == 0    ? ASTER_ERR_VERSION
+                          : PQstatus(conn) == CONNECTION_BAD              ? ASTER_ERR_UNREACHABLE
                           : state != NULL && strncmp(state, "53", 2) == 0 ? ASTER_ERR_IO
                                                                           : ASTER_ERR_INVALID;
     return aster_error_set(error, status, "%.*s%s%.200s", (int)strcspn(message, "\n"), message,
@@ -132,7 +134,8 @@ static void tell(json_t *findings, const PGresult *result, int row)
     const char *object = PQgetvalue(result, row, 1);
     const char *finding = PQgetvalue(result, row, 2);
     if (findings != NULL) {
-        json_array_append_new(findings, json_pack("{s:s, s:s, s:s}", "level", level, "object", object, "finding", finding));
+        json_array_append_new(findings,
+                              json_pack("{s:s, s:s, s:s}", "level", level, "object", object, "finding", finding));
         return;
     }
     char shown[ASTER_PRINTABLE_MAX];
@@ -144,8 +147,8 @@ static int report(const struct aster_cli *cli, PGconn *conn, const char *table)
 {
     struct aster_error error = ASTER_ERROR_INIT;
     const char *const values[] = {table};
-    PGresult *result = PQexecParams(conn, "SELECT level, object, finding FROM aster.verify($1::text::regclass)", 1, NULL,
-                                    values, NULL, NULL, 0);
+    PGresult *result = PQexecParams(conn, "SELECT level, object, finding FROM aster.verify($1::text::regclass)", 1,
+                                    NULL, values, NULL, NULL, 0);
     if (PQresultStatus(result) != PGRES_TUPLES_OK) {
         fault(conn, result, &error);
         PQclear(result);
@@ -162,8 +165,8 @@ static int report(const struct aster_cli *cli, PGconn *conn, const char *table)
     if (cli->json) {
         char shown[512];
         aster_cli_postgres_show(cli->store, shown, sizeof shown);
-        int failed = aster_json_print(json_pack("{s:s, s:b, s:o}", "store", shown, "intact", intact, "findings", findings),
-                                      JSON_COMPACT, stdout);
+        int failed = aster_json_print(
+            json_pack("{s:s, s:b, s:o}", "store", shown, "intact", intact, "findings", findings), JSON_COMPACT, stdout);
         return failed != ASTER_EXIT_OK ? failed : code;
     }
     return code;

@@ -9,7 +9,13 @@
 #include "aster/bytes.h"
 
 /* Element types; the numbers are PostgreSQL's and the same in every database. */
-enum aster_pg_type { ASTER_PG_BYTEA = 17, ASTER_PG_BOOL = 16, ASTER_PG_INT8 = 20, ASTER_PG_TEXT = 25, ASTER_PG_UUID = 2950 };
+enum aster_pg_type {
+    ASTER_PG_BYTEA = 17,
+    ASTER_PG_BOOL = 16,
+    ASTER_PG_INT8 = 20,
+    ASTER_PG_TEXT = 25,
+    ASTER_PG_UUID = 2950
+};
 
 struct aster_pg_array {
     char *bytes;

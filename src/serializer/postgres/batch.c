@@ -116,7 +116,8 @@ static void answer_rows(struct aster_pg_lane *lane, struct aster_request **reque
     PQclear(rows);
 }
 
-/* A row lock was not to be had: an open transaction of the holder's keeps it, or one of another's that is changing it. */
+/* A row lock was not to be had: an open transaction of the holder's keeps it, or one of another's that is changing it.
+ */
 static void handle_locked(struct aster_pg_lane *lane, struct aster_request *request, const struct aster_error *error)
 {
     struct aster_error refused = *error;
@@ -181,8 +182,8 @@ static struct sending send_once(struct aster_pg_lane *lane, struct aster_request
     }
     if (sending.status == ASTER_OK) {
         int64_t until_ns = now_ns() + aster_ms_to_ns(lane->pg.use.statement_timeout_ms + ANSWER_GRACE_MS);
-        sending.status = aster_pg_statement_receive(&lane->pg, until_ns, &sending.rows, &sending.known, &sending.failure,
-                                                    &sending.error);
+        sending.status = aster_pg_statement_receive(&lane->pg, until_ns, &sending.rows, &sending.known,
+                                                    &sending.failure, &sending.error);
     }
     if (!sending.known || sending.failure == ASTER_PG_SESSION_OVER) {
         aster_pg_close(&lane->pg);

@@ -186,7 +186,8 @@ bool aster_pg_drain(struct aster_pg *pg, int64_t until_ns)
     return PQstatus(pg->conn) == CONNECTION_OK;
 }
 
-aster_status aster_pg_run(struct aster_pg *pg, const char *sql, int64_t until_ns, char tag[32], struct aster_error *error)
+aster_status aster_pg_run(struct aster_pg *pg, const char *sql, int64_t until_ns, char tag[32],
+                          struct aster_error *error)
 {
     PGresult *result = NULL;
     aster_status status = ASTER_OK;

@@ -51,6 +51,7 @@ bool aster_pg_drain(struct aster_pg *pg, int64_t until_ns);
 
 /* Run statements without parameters; their results are read away. Errors: as aster_pg_result(), and as
  * aster_pg_fault(). `tag` (optional) gets the command tag of the last one. */
-aster_status aster_pg_run(struct aster_pg *pg, const char *sql, int64_t until_ns, char tag[32], struct aster_error *error);
+aster_status aster_pg_run(struct aster_pg *pg, const char *sql, int64_t until_ns, char tag[32],
+                          struct aster_error *error);
 
 #endif

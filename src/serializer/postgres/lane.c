@@ -12,10 +12,11 @@
 #include "serializer/postgres/batch.h"
 #include "serializer/postgres/lane_internal.h"
 
-#define LOCK_PATIENCE_MS 50    /* in a lane that others share */
+#define LOCK_PATIENCE_MS 50 /* in a lane that others share */
 #define BLOCKED_PATIENCE_MS 1000
 #define LOOK_AGAIN_NS INT64_C(1000000000)
 #define GATHER_NS INT64_C(2000000)
+#define GATHER_SHARE 16 /* of the time that the last batch took */
 
 static void wake(struct aster_pg_lane *lane)
 {
@@ -179,10 +180,12 @@ static bool wait_for_work(struct aster_pg_lane *lane)
 }
 
 /* Whoever was answered just now may ask again at once. A short wait for as many as have been here lets them share the
- * next commit; without it they would fall apart into two groups that wait for each other's. One alone waits for nobody. */
+ * next commit; without it they would fall apart into two groups that wait for each other's. One alone waits for nobody.
+ */
 static void gather(struct aster_pg_lane *lane)
 {
-    int64_t until_ns = lane->served_ns + (lane->serving_ns / 4 < GATHER_NS ? lane->serving_ns / 4 : GATHER_NS);
+    int64_t longest_ns = lane->serving_ns / GATHER_SHARE < GATHER_NS ? lane->serving_ns / GATHER_SHARE : GATHER_NS;
+    int64_t until_ns = lane->served_ns + longest_ns;
     for (;;) {
         pthread_mutex_lock(&lane->mutex);
         bool enough = lane->queued >= lane->expected || lane->stopping;
@@ -251,8 +254,8 @@ static aster_status start(struct aster_pg_lane *lane, struct aster_error *error)
     return ASTER_OK;
 }
 
-aster_status aster_pg_lane_create(struct aster_pg_store *store, enum aster_pg_lane_kind kind, struct aster_pg *connected,
-                                  struct aster_error *error)
+aster_status aster_pg_lane_create(struct aster_pg_store *store, enum aster_pg_lane_kind kind,
+                                  struct aster_pg *connected, struct aster_error *error)
 {
     struct aster_pg_lane *made = calloc(1, sizeof *made);
     if (made == NULL) {

@@ -5,8 +5,8 @@
 #include "serializer/postgres/store.h"
 
 /* Start the lane of that kind in store->lanes. `connected` (optional) is taken over as its first connection. */
-aster_status aster_pg_lane_create(struct aster_pg_store *store, enum aster_pg_lane_kind kind, struct aster_pg *connected,
-                                  struct aster_error *error);
+aster_status aster_pg_lane_create(struct aster_pg_store *store, enum aster_pg_lane_kind kind,
+                                  struct aster_pg *connected, struct aster_error *error);
 
 /* What the connection of such a lane is for. */
 struct aster_pg_use aster_pg_lane_use(enum aster_pg_lane_kind kind, const struct aster_postgres_options *options);

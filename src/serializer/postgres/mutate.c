@@ -36,9 +36,9 @@ static bool send_begin(struct write *write)
     const int formats[] = {1, 0, 1, 1};
     static const Oid types[] = {25, 20, 25, 25};
     PGconn *conn = write->pg.conn;
-    bool sent = PQenterPipelineMode(conn) == 1 &&
-                PQsendQueryParams(conn, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", 0, NULL, NULL, NULL, NULL,
-                                  0) == 1;
+    bool sent =
+        PQenterPipelineMode(conn) == 1 &&
+        PQsendQueryParams(conn, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", 0, NULL, NULL, NULL, NULL, 0) == 1;
     if (write->pg.pooled) {
         sent = sent && PQsendQueryParams(conn, timeout, 0, NULL, NULL, NULL, NULL, 0) == 1;
     }
@@ -155,8 +155,9 @@ static aster_status run_mutation(struct write *write, aster_mutation mutation, v
         return roll_back(write, status, &cause, error);
     }
     if (PQtransactionStatus(write->pg.conn) == PQTRANS_IDLE) {
-        return aster_error_set(error, ASTER_ERR_INVALID,
-                               "the mutation ended the transaction itself: leave COMMIT and ROLLBACK to the serializer");
+        return aster_error_set(
+            error, ASTER_ERR_INVALID,
+            "the mutation ended the transaction itself: leave COMMIT and ROLLBACK to the serializer");
     }
     return commit(write, error);
 }

@@ -77,7 +77,8 @@ static aster_status wait_answered(void *self, int64_t timeout_ms)
     struct timespec until;
     int code = 0;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t until_ns = aster_add_saturated((int64_t)until.tv_sec * 1000000000 + until.tv_nsec, aster_ms_to_ns(timeout_ms));
+    int64_t until_ns =
+        aster_add_saturated((int64_t)until.tv_sec * 1000000000 + until.tv_nsec, aster_ms_to_ns(timeout_ms));
     until = (struct timespec){until_ns / 1000000000, until_ns % 1000000000};
     pthread_mutex_lock(&store->mutex);
     while (store->unanswered > 0 && code == 0) {

@@ -21,8 +21,7 @@ static struct aster_request *take_at(struct aster_pg_parked *parked, size_t inde
 {
     struct aster_request *request = parked->entries[index].request;
     parked->count--;
-    memmove(&parked->entries[index], &parked->entries[index + 1],
-            (parked->count - index) * sizeof parked->entries[0]);
+    memmove(&parked->entries[index], &parked->entries[index + 1], (parked->count - index) * sizeof parked->entries[0]);
     return request;
 }
 

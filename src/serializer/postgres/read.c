@@ -1,4 +1,5 @@
-/* Lists and the history: on the caller's thread, row by row, so that a long one costs no more memory than a short one. */
+/* Lists and the history: on the caller's thread, row by row, so that a long one costs no more memory than a short one.
+ */
 #include "base/checked.h"
 #include "base/error.h"
 #include "serializer/postgres/column.h"
@@ -107,7 +108,13 @@ aster_status aster_pg_list(void *self, const struct aster_list_query *query, ast
     const int lengths[] = {(int)query->prefix.size, (int)query->after.size, 0};
     struct visited_rows rows = {visit, user};
     const struct query list = {"SELECT " ASTER_PG_SNAPSHOT_COLUMNS " FROM aster.list($1, $2, $3) AS d",
-                               3, types, values, lengths, formats, read_snapshot, &rows};
+                               3,
+                               types,
+                               values,
+                               lengths,
+                               formats,
+                               read_snapshot,
+                               &rows};
     return run(self, &list, error);
 }
 
@@ -164,6 +171,12 @@ aster_status aster_pg_history(void *self, const struct aster_history_query *quer
     const struct query history = {"SELECT h.revision, (date_part('epoch', h.at) * 1e3)::bigint, h.kind, h.reason, "
                                   "h.resource, h.actor, h.previous, h.epoch, h.carried_epoch "
                                   "FROM aster.history($1, $2, $3) AS h",
-                                  3, types, values, lengths, formats, read_event, &events};
+                                  3,
+                                  types,
+                                  values,
+                                  lengths,
+                                  formats,
+                                  read_event,
+                                  &events};
     return run(self, &history, error);
 }

@@ -13,7 +13,19 @@
 #define PREPARED_UNSYNCED "aster_renew"
 
 /* The parameters, one element per request. */
-enum parameter { KIND, RESOURCE, CALLER, REQUEST_ID, EPOCH, TTL_MS, TAKE_OVER, WAITING_MS, VALUE, VALUE_REVISION, HOLDER };
+enum parameter {
+    KIND,
+    RESOURCE,
+    CALLER,
+    REQUEST_ID,
+    EPOCH,
+    TTL_MS,
+    TAKE_OVER,
+    WAITING_MS,
+    VALUE,
+    VALUE_REVISION,
+    HOLDER
+};
 
 static const enum aster_pg_type parameter_types[ASTER_PG_PARAMETERS] = {
     ASTER_PG_INT8, ASTER_PG_TEXT, ASTER_PG_TEXT,  ASTER_PG_UUID, ASTER_PG_INT8, ASTER_PG_INT8,
@@ -28,7 +40,8 @@ static const char statement_format[] =
     "$9::bytea[], $10::int8[], $11::text[]) "
     "AS o(kind, resource, caller, id, epoch, ttl, own, waiting, value, value_revision, holder), "
     "LATERAL (SELECT (a.answer).* FROM (SELECT CASE o.kind "
-    "WHEN 1 THEN aster.acquire(o.resource, o.ttl * interval '1 ms', o.caller, o.own, o.id, o.waiting * interval '1 ms') "
+    "WHEN 1 THEN aster.acquire(o.resource, o.ttl * interval '1 ms', o.caller, o.own, o.id, o.waiting * interval '1 "
+    "ms') "
     "WHEN 2 THEN aster.renew(o.resource, o.epoch, o.caller, o.id) "
     "WHEN 3 THEN aster.release(o.resource, o.epoch, o.caller, o.id, o.value, o.value_revision) "
     "WHEN 4 THEN aster.revoke(o.resource, o.epoch, o.caller, o.id) "
@@ -58,7 +71,8 @@ static void add_optional(struct aster_pg_array *array, bool present, int64_t val
     }
 }
 
-static void add_request(struct aster_pg_array *arrays, const struct aster_request *request, bool listens, int64_t now_ns)
+static void add_request(struct aster_pg_array *arrays, const struct aster_request *request, bool listens,
+                        int64_t now_ns)
 {
     static const unsigned char no_id[ASTER_REQUEST_ID_SIZE];
     const struct aster_operation *operation = &request->operation;
@@ -128,7 +142,8 @@ static bool send_pooled(struct aster_pg *pg, const char *text, const char *const
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
         sent = sent && PQsendQueryParams(pg->conn, before[i], 0, NULL, NULL, NULL, NULL, 0) == 1;
     }
-    sent = sent && PQsendQueryParams(pg->conn, text, ASTER_PG_PARAMETERS, array_types, values, lengths, formats, 1) == 1;
+    sent =
+        sent && PQsendQueryParams(pg->conn, text, ASTER_PG_PARAMETERS, array_types, values, lengths, formats, 1) == 1;
     sent = sent && PQsendQueryParams(pg->conn, "COMMIT", 0, NULL, NULL, NULL, NULL, 0) == 1;
     return sent && PQpipelineSync(pg->conn) == 1;
 }
@@ -173,8 +188,9 @@ aster_status aster_pg_statement_send(struct aster_pg_statement *statement, struc
     } else {
         sent = send_direct(pg, synced, values, lengths, formats);
     }
-    return sent ? ASTER_OK
-                : aster_error_set(error, ASTER_ERR_UNREACHABLE, "PostgreSQL: the connection was lost: nothing was sent");
+    return sent
+               ? ASTER_OK
+               : aster_error_set(error, ASTER_ERR_UNREACHABLE, "PostgreSQL: the connection was lost: nothing was sent");
 }
 
 static enum aster_pg_failure failure_of(const PGresult *result)

@@ -24,9 +24,15 @@ aster_status aster_pg_statement_send(struct aster_pg_statement *statement, struc
                                      struct aster_error *error);
 
 /* What came of it, read to the end: ASTER_OK and the decisions in the order of the requests, committed; PQclear() them.
- * ASTER_ERR_TIMEOUT and ASTER_ERR_UNREACHABLE with *known false: it may or may not have been applied, and the connection
- * is good for nothing any more. Any other error: nothing was applied; *failure says of which kind it is. */
-enum aster_pg_failure { ASTER_PG_NO_FAILURE, ASTER_PG_OTHER, ASTER_PG_CONFLICT, ASTER_PG_LOCKED, ASTER_PG_SESSION_OVER };
+ * ASTER_ERR_TIMEOUT and ASTER_ERR_UNREACHABLE with *known false: it may or may not have been applied, and the
+ * connection is good for nothing any more. Any other error: nothing was applied; *failure says of which kind it is. */
+enum aster_pg_failure {
+    ASTER_PG_NO_FAILURE,
+    ASTER_PG_OTHER,
+    ASTER_PG_CONFLICT,
+    ASTER_PG_LOCKED,
+    ASTER_PG_SESSION_OVER
+};
 aster_status aster_pg_statement_receive(struct aster_pg *pg, int64_t until_ns, PGresult **decisions, bool *known,
                                         enum aster_pg_failure *failure, struct aster_error *error);
 

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "engine/client_operation.h"
 #include "platform/thread.h"
-#include "serializer/sqlite/batch.h"
 #include "serializer/queue.h"
+#include "serializer/sqlite/batch.h"
 #include "serializer/sqlite/schema.h"
 
 #define TURN_WAIT_NS INT64_C(2000000)  /* how long reads may stand back for a fenced write of this process */
