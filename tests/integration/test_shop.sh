@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# The shop with and without the fence, on every database of this build; each run checks what it shows.
+set -euo pipefail
+run=$ASTER_SOURCE/examples/shop/run
+"$run" --sqlite "$ASTER_BUILD"
+"$run" --sqlite --no-fence "$ASTER_BUILD"
