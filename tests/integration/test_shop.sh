@@ -4,3 +4,7 @@ set -euo pipefail
 run=$ASTER_SOURCE/examples/shop/run
 "$run" --sqlite "$ASTER_BUILD"
 "$run" --sqlite --no-fence "$ASTER_BUILD"
+if [ -f "$ASTER_BUILD/src/libaster-postgres.a" ]; then
+    "$run" "$ASTER_BUILD"
+    "$run" --no-fence "$ASTER_BUILD"
+fi
