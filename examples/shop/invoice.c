@@ -22,8 +22,8 @@ struct work {
 
 static bool insert(struct db *db, const struct work *work)
 {
-    const struct db_value values[] = {db_text(work->shop->order), db_text(work->shop->worker),
-                                      {work->pdf, work->pdf_size}};
+    const struct db_value values[] = {
+        db_text(work->shop->order), db_text(work->shop->worker), {work->pdf, work->pdf_size}};
     return db_run(db, "INSERT INTO invoice (order_id, worker, pdf) VALUES ($1, $2, $3)", 3, values);
 }
 

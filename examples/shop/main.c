@@ -10,8 +10,8 @@ static const struct {
     const char *name;
     int (*run)(const struct shop *shop, struct db *db);
 } modules[] = {
-    {"catalog", catalog_run},   {"cart", cart_run},         {"order", order_run},
-    {"payment", payment_run},   {"invoice", invoice_run},   {"shipping", shipping_run},
+    {"catalog", catalog_run},           {"cart", cart_run},       {"order", order_run},
+    {"payment", payment_run},           {"invoice", invoice_run}, {"shipping", shipping_run},
     {"notification", notification_run}, {"report", report_run},
 };
 
@@ -29,20 +29,36 @@ static int usage(void)
 static bool parse(int argc, char **argv, struct shop *shop)
 {
     static const struct option options[] = {
-        {"db", required_argument, NULL, 'd'},   {"order", required_argument, NULL, 'o'},
-        {"worker", required_argument, NULL, 'w'}, {"ttl", required_argument, NULL, 't'},
-        {"page", required_argument, NULL, 'p'}, {"no-fence", no_argument, NULL, 'n'},
+        {"db", required_argument, NULL, 'd'},
+        {"order", required_argument, NULL, 'o'},
+        {"worker", required_argument, NULL, 'w'},
+        {"ttl", required_argument, NULL, 't'},
+        {"page", required_argument, NULL, 'p'},
+        {"no-fence", no_argument, NULL, 'n'},
         {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
-        case 'd': shop->url = optarg; break;
-        case 'o': shop->order = optarg; break;
-        case 'w': shop->worker = optarg; break;
-        case 't': shop->ttl_ms = strtoll(optarg, NULL, 10); break;
-        case 'p': shop->page_ms = strtoll(optarg, NULL, 10); break;
-        case 'n': shop->without_fence = true; break;
-        default: return false;
+        case 'd':
+            shop->url = optarg;
+            break;
+        case 'o':
+            shop->order = optarg;
+            break;
+        case 'w':
+            shop->worker = optarg;
+            break;
+        case 't':
+            shop->ttl_ms = strtoll(optarg, NULL, 10);
+            break;
+        case 'p':
+            shop->page_ms = strtoll(optarg, NULL, 10);
+            break;
+        case 'n':
+            shop->without_fence = true;
+            break;
+        default:
+            return false;
         }
     }
     return shop->url != NULL && optind == argc - 1;
