@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cli/output.h"
+#include "cli/store.h"
 
 static bool has_option(const struct aster_cli *cli, const char *name)
 {
@@ -26,8 +27,10 @@ static void paste_for_held(const struct aster_cli *cli, const struct aster_snaps
     const char *rest = aster_command_find(cli->command)->after_dashes ? " -- ...\n" : "\n";
     if (has_option(cli, "own") && aster_bytes_equal(caller, row->holder)) {
         print_paste("it is yours:", cli->command, row->resource);
-        fputs(" --holder ", stderr);
-        aster_print_quoted(caller, stderr);
+        if (!aster_store_is_grantor(cli->store)) { /* there the holder is the node */
+            fputs(" --holder ", stderr);
+            aster_print_quoted(caller, stderr);
+        }
         fprintf(stderr, " --own%s", rest);
     } else if (has_option(cli, "wait")) {
         print_paste("wait for it:", cli->command, row->resource);
@@ -66,6 +69,9 @@ int aster_cli_denied(const struct aster_cli *cli, const struct aster_decision *d
                      int code)
 {
     char line[1200];
+    if (decision->reason == ASTER_REASON_UNAUTHORIZED) {
+        code = ASTER_EXIT_REFUSED; /* waiting and trying again do not help */
+    }
     aster_decision_describe(decision, line, sizeof line);
     fprintf(stderr, "aster %s: %s\n", cli->command, line);
     if (cli->json) {

@@ -73,6 +73,13 @@ int aster_carried_resolve(const struct aster_cli *cli, const char *resource,
     if (epoch < 0 && !epoch_of_text(inherited_epoch, &epoch)) {
         return refuse_epoch(cli, inherited_epoch);
     }
+    if (holder == NULL && aster_store_is_grantor(cli->store)) {
+        struct aster_error error = ASTER_ERROR_INIT;
+        if (aster_cli_grantor_identity(cli->node, carried->storage, &error) != ASTER_OK) {
+            return aster_cli_fail(cli, &error);
+        }
+        holder = carried->storage; /* at a grantor the holder is the node, whoever asks */
+    }
     if (holder == NULL) {
         return aster_cli_usage(cli, "give the lease's --holder; `aster acquire` printed it");
     }

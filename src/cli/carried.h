@@ -21,7 +21,7 @@ struct aster_carried_options {
      'H',                                                                                                              \
      ASTER_OPTION_TEXT,                                                                                                \
      "NAME",                                                                                                           \
-     "the holder (default: ASTER_HOLDER)",                                                                             \
+     "the holder (default: ASTER_HOLDER; at a grantor this node)",                                                     \
      offsetof(type, carried) + offsetof(struct aster_carried_options, holder),                                         \
      NULL},                                                                                                            \
         {"epoch",                                                                                                      \

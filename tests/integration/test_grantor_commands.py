@@ -90,6 +90,30 @@ def test_a_denied_acquire_says_who_holds_it_and_what_to_do(world):
     assert taken["epoch"] == 2, taken
 
 
+def test_at_a_grantor_the_holder_need_not_be_named(world):
+    world.aster("acquire", "r", "--ttl", "1m")
+    world.aster("renew", "r", "--epoch", "1")
+    world.aster("put", "r", "--epoch", "1", stdin=b"mine")
+    b = world.by("b")
+    for command in ("renew", "release", "put"):
+        assert "NOT_HOLDER" in world.aster(command, "r", "--epoch", "1", code=77, stdin=b"theirs", env=b).err
+    assert world.aster("get", "r").out == "mine"
+    taken = world.aster("acquire", "r", code=75)
+    assert "aster acquire 'r' --own" in taken.err, taken.err
+    world.aster("release", "r", "--epoch", "1")
+    assert not world.inspect("r")["held"]
+
+
+def test_who_has_no_right_to_acquire_is_refused_for_good(world):
+    world.aster("node", "requires", "acquire", "--role", "worker", env=world.by("op"))
+    for command in (("acquire", "r"), ("run", "r", "--wait", "20s", "--", "touch", "ran")):
+        assert "UNAUTHORIZED" in world.aster(*command, code=77).err  # 75 would say that trying again may help
+    assert not os.path.exists(world.path("ran"))
+    world.aster("node", "role", world.ids["a"], "--add", "worker", env=world.by("op"))
+    world.aster("run", "r", "--", "touch", "ran")
+    assert os.path.exists(world.path("ran"))
+
+
 def test_the_exit_status_says_what_is_wrong(world):
     closed = "127.0.0.1:1"
     unreachable = world.start("run", "r", "--", "touch", "ran", env=world.by("a", world.store(closed)))

@@ -223,7 +223,7 @@ static void an_operator_bound_to_a_prefix_fences_everything_that_it_removes(void
     (void)state;
     grantor_world_take(&world.b, "catalog", TTL_MS);
     node(&world.op, 0, "add %s --role operator --resources none/ --replace", &world.op, "resources: none/");
-    node(&world.op, 0, "remove %s --revoke", &world.b, "1 leases were revoked");
+    node(&world.op, 0, "remove %s --revoke", &world.b, "1 lease was revoked");
     grantor_world_take(&world.a, "catalog", TTL_MS);
 }
 

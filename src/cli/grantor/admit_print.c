@@ -195,7 +195,8 @@ int aster_node_changed_print(const struct aster_cli *cli, const struct aster_cal
     }
     print_node(answer);
     if (call->kind == ASTER_CALL_NODE_REMOVE && call->node.revoke) {
-        printf("%" PRIu64 " leases were revoked\n", answer->changed.revoked);
+        printf("%" PRIu64 " %s revoked\n", answer->changed.revoked,
+               answer->changed.revoked == 1 ? "lease was" : "leases were");
     }
     if (answer->changed.links_ended > 0) {
         printf("%" PRIu32 " connections were ended\n", answer->changed.links_ended);
