@@ -62,6 +62,28 @@ static void blank_comments(char *text)
     }
 }
 
+/* libconfuse closes at the end of the file whatever is still open: a file that was cut off would be believed. Returns
+ * the line of the brace that nobody closed, or 0. */
+static int unclosed_line(char *text)
+{
+    int line = 1;
+    int depth = 0;
+    int opened = 0;
+    char *at = text;
+    while (*at != '\0') {
+        char *next = *at == '"' || *at == '\'' ? string_end(at) : at + 1;
+        if (*at == '{' && depth++ == 0) {
+            opened = line;
+        } else if (*at == '}') {
+            depth--;
+        }
+        for (; at < next; at++) {
+            line += *at == '\n';
+        }
+    }
+    return depth > 0 ? opened : 0;
+}
+
 aster_status grantor_cfg_parse(cfg_t *cfg, const char *path, char *text, const char *hint, struct aster_error *error)
 {
     struct aster_error found = ASTER_ERROR_INIT;
@@ -75,6 +97,11 @@ aster_status grantor_cfg_parse(cfg_t *cfg, const char *path, char *text, const c
     if (code != CFG_SUCCESS) {
         return aster_error_set(error, ASTER_ERR_INVALID, "%s",
                                found.status != ASTER_OK ? found.message : "the configuration cannot be understood");
+    }
+    int line = unclosed_line(text);
+    if (line > 0) {
+        return aster_error_set(error, ASTER_ERR_INVALID, "%s:%d: nothing closes the brace that is opened here; %s",
+                               path, line, hint);
     }
     return ASTER_OK;
 }

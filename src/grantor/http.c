@@ -181,20 +181,31 @@ static void say_listening(struct MHD_Daemon *daemon)
     grantor_line_end(&line);
 }
 
+aster_status grantor_http_resolve(const char *text, struct aster_address *address, struct aster_error *error)
+{
+    struct aster_address found;
+    size_t count = 0;
+    aster_status status = aster_address_resolve(text, true, &found, 1, &count, error);
+    if (status != ASTER_OK) {
+        return status;
+    }
+    if (!is_loopback(&found)) {
+        return aster_error_set(error, ASTER_ERR_INVALID,
+                               "\"%.100s\" is no loopback address, and nobody is asked who he is there: write "
+                               "127.0.0.1:PORT",
+                               text);
+    }
+    *address = found;
+    return ASTER_OK;
+}
+
 aster_status grantor_http_open(const char *address, const struct grantor_http_source *source,
                                struct grantor_http **http, struct aster_error *error)
 {
     struct aster_address local;
-    size_t found = 0;
-    aster_status status = aster_address_resolve(address, true, &local, 1, &found, error);
+    aster_status status = grantor_http_resolve(address, &local, error);
     if (status != ASTER_OK) {
         return status;
-    }
-    if (!is_loopback(&local)) {
-        return aster_error_set(error, ASTER_ERR_INVALID,
-                               "http = \"%.100s\" is no loopback address, and nobody is asked who he is there: write "
-                               "127.0.0.1:PORT",
-                               address);
     }
     struct grantor_http *made = calloc(1, sizeof *made);
     if (made == NULL) {

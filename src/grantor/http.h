@@ -5,6 +5,7 @@
 
 #include "aster/serializer.h"
 #include "grantor/metrics.h"
+#include "platform/address.h"
 
 struct grantor_http;
 
@@ -14,6 +15,10 @@ struct grantor_http_source {
     void (*measure)(struct grantor_gauges *gauges, void *user); /* any thread; may block for a round of the loop */
     void *user;
 };
+
+/* The loopback address that is meant. Errors: ASTER_ERR_INVALID (no address, or of no loopback), ASTER_ERR_UNREACHABLE
+ * (no such host). */
+aster_status grantor_http_resolve(const char *text, struct aster_address *address, struct aster_error *error);
 
 /* Listen at `address`, "127.0.0.1:9400" or another loopback address. Each connection has a thread, at most 16; reads
  * run on it, at most two at once, so that health is always answered. Errors: ASTER_ERR_INVALID (not a loopback

@@ -34,7 +34,7 @@ static const char usage[] =
     "  --journal JOURNAL    keep decisions there, instead of where the file says\n"
     "  --store STORE        serve a file that programs of this host share, instead of the one in the file\n"
     "  --log-format FORMAT  logfmt or json, instead of the one in the file\n"
-    "  --check              read the configuration, say what is wrong, serve nothing\n"
+    "  --check              read the configuration, key and certificates, say what is wrong, serve nothing\n"
     "  --version, --help\n"
     "\n"
     "SIGHUP reloads the configuration and the certificate, SIGTERM drains and ends. See asterd(8).\n";
@@ -92,16 +92,10 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 static aster_status read_settings(const struct arguments *arguments, struct grantor_settings **settings,
                                   struct aster_error *error)
 {
-    aster_status status = grantor_settings_read(arguments->config, settings, error);
+    const struct grantor_place place = {arguments->journal, arguments->store};
+    aster_status status = grantor_settings_read(arguments->config, &place, settings, error);
     if (status == ASTER_OK && arguments->log_format != NULL) {
         grantor_log_format_named(arguments->log_format, &(*settings)->log_format);
-    }
-    if (status != ASTER_OK || (arguments->journal == NULL && arguments->store == NULL)) {
-        return status;
-    }
-    status = grantor_settings_keep_in(*settings, arguments->journal, arguments->store, error);
-    if (status != ASTER_OK) {
-        grantor_settings_destroy(*settings);
     }
     return status;
 }
@@ -172,11 +166,13 @@ int main(int argc, char **argv)
     struct grantor_settings *settings = NULL;
     struct grantor_server *server = NULL;
     if (read_settings(&arguments, &settings, &error) != ASTER_OK) {
-        return fail("configuration", &error);
+        fail("configuration", &error);
+        return error.status == ASTER_ERR_NOMEM ? EX_UNAVAILABLE : EX_CONFIG; /* also a file that is not there */
     }
     if (arguments.check) {
+        code = grantor_server_check(settings, &error) == ASTER_OK ? EX_OK : fail("configuration", &error);
         grantor_settings_destroy(settings);
-        return EX_OK;
+        return code;
     }
     grantor_log_use(settings->log_format);
     if (grantor_server_start(settings, &server, &error) != ASTER_OK) {

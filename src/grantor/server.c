@@ -125,6 +125,14 @@ static aster_status load_credentials(const struct grantor_settings *settings, st
                                             : aster_credentials_load(&files, credentials, error);
 }
 
+aster_status grantor_server_check(const struct grantor_settings *settings, struct aster_error *error)
+{
+    struct aster_credentials *credentials = NULL;
+    aster_status status = load_credentials(settings, &credentials, error);
+    aster_credentials_unref(credentials);
+    return status;
+}
+
 static void take_limits(struct grantor_state *state, const struct grantor_settings *settings)
 {
     state->in_flight_max = settings->in_flight_max;

@@ -6,6 +6,9 @@
 
 struct grantor_server;
 
+/* Would the key and the certificates do? Errors: those of the node's files. */
+aster_status grantor_server_check(const struct grantor_settings *settings, struct aster_error *error);
+
 /* Open the store, listen, serve. Takes the settings over when it succeeds. Errors: those of the store, the node's files
  * and the sockets. */
 aster_status grantor_server_start(struct grantor_settings *settings, struct grantor_server **server,

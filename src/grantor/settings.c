@@ -33,13 +33,24 @@ static char *journal_of_service(bool *failed)
     return copy;
 }
 
-static void copy_all(cfg_t *cfg, struct grantor_settings *settings, bool *failed)
+static void copy_place(cfg_t *cfg, const struct grantor_place *place, struct grantor_settings *settings, bool *failed)
 {
+    if (place->journal != NULL || place->store != NULL) {
+        settings->journal = place->journal != NULL ? strdup(place->journal) : NULL;
+        settings->store = place->store != NULL ? strdup(place->store) : NULL;
+        *failed = *failed || (place->journal != NULL && settings->journal == NULL) ||
+                  (place->store != NULL && settings->store == NULL);
+        return;
+    }
     settings->journal = grantor_cfg_text(cfg, "journal", failed);
     settings->store = grantor_cfg_text(cfg, "store", failed);
     if (settings->journal == NULL && settings->store == NULL) {
         settings->journal = journal_of_service(failed);
     }
+}
+
+static void copy_all(cfg_t *cfg, struct grantor_settings *settings, bool *failed)
+{
     settings->node_directory = grantor_cfg_text(cfg, "node-directory", failed);
     settings->key = grantor_cfg_text(cfg, "key", failed);
     settings->certificate = grantor_cfg_text(cfg, "certificate", failed);
@@ -73,7 +84,8 @@ static aster_status load(cfg_t *cfg, const char *path, struct aster_error *error
     return status;
 }
 
-aster_status grantor_settings_read(const char *path, struct grantor_settings **settings, struct aster_error *error)
+aster_status grantor_settings_read(const char *path, const struct grantor_place *place,
+                                   struct grantor_settings **settings, struct aster_error *error)
 {
     cfg_opt_t listen[] = {CFG_STR_LIST("quic", "{}", CFGF_NONE), CFG_STR_LIST("tcp", "{}", CFGF_NONE), CFG_END()};
     cfg_opt_t node[] = GRANTOR_CFG_NODE;
@@ -107,9 +119,10 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
     bool failed = false;
     aster_status status = load(cfg, path, error);
     if (status == ASTER_OK) {
+        copy_place(cfg, place, made, &failed);
         copy_all(cfg, made, &failed);
         status = failed ? aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the configuration")
-                        : grantor_settings_whole(made, path, error);
+                        : grantor_settings_whole(made, place, path, error);
     }
     cfg_free(cfg);
     if (status != ASTER_OK) {
@@ -118,18 +131,6 @@ aster_status grantor_settings_read(const char *path, struct grantor_settings **s
     }
     *settings = made;
     return ASTER_OK;
-}
-
-aster_status grantor_settings_keep_in(struct grantor_settings *settings, const char *journal, const char *store,
-                                      struct aster_error *error)
-{
-    free(settings->journal);
-    free(settings->store);
-    settings->journal = journal != NULL ? strdup(journal) : NULL;
-    settings->store = store != NULL ? strdup(store) : NULL;
-    bool failed = (journal != NULL && settings->journal == NULL) || (store != NULL && settings->store == NULL);
-    return failed ? aster_error_set(error, ASTER_ERR_NOMEM, "no memory for the configuration")
-                  : grantor_settings_check_place(settings, "the command line", error);
 }
 
 void grantor_settings_destroy(struct grantor_settings *settings)

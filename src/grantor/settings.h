@@ -29,12 +29,15 @@ struct grantor_settings {
     int64_t drain_timeout_ms; /* how long the end waits for what is in flight */
 };
 
+/* Where decisions are kept, instead of what the file says of journal and store; both NULL = as the file says. */
+struct grantor_place {
+    const char *journal;
+    const char *store;
+};
+
 /* Errors: ASTER_ERR_INVALID with file, line, what is wrong and what to do next; ASTER_ERR_IO; ASTER_ERR_NOMEM. */
-aster_status grantor_settings_read(const char *path, struct grantor_settings **settings, struct aster_error *error);
-/* Instead of what the file says about both, either of which may be NULL here, but not both. As the file's they are
- * checked. Errors: ASTER_ERR_INVALID, ASTER_ERR_NOMEM. */
-aster_status grantor_settings_keep_in(struct grantor_settings *settings, const char *journal, const char *store,
-                                      struct aster_error *error);
+aster_status grantor_settings_read(const char *path, const struct grantor_place *place,
+                                   struct grantor_settings **settings, struct aster_error *error);
 void grantor_settings_destroy(struct grantor_settings *settings); /* NULL is legal */
 
 /* The path of the file that keeps what operators change, in malloc's memory; *path is NULL when there is no place for

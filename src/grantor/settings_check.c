@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "grantor/cfg.h"
+#include "grantor/http.h"
 
 #define IN_FLIGHT_LEAST 1024 /* one message may carry so many renewals */
 #define IN_FLIGHT_MOST 4194304
@@ -83,6 +84,27 @@ static int check_drain(cfg_t *cfg, cfg_opt_t *option)
     return check_range(cfg, option, DRAIN_LEAST_MS, IDLE_MOST_MS);
 }
 
+static int check_listen(cfg_t *cfg, cfg_opt_t *option)
+{
+    struct aster_error error = ASTER_ERROR_INIT;
+    if (aster_address_check(cfg_opt_getnstr(option, cfg_opt_size(option) - 1), &error) == ASTER_OK) {
+        return 0;
+    }
+    cfg_error(cfg, "%s: %s", cfg_opt_name(option), error.message);
+    return -1;
+}
+
+static int check_http(cfg_t *cfg, cfg_opt_t *option)
+{
+    struct aster_error error = ASTER_ERROR_INIT;
+    struct aster_address address;
+    if (grantor_http_resolve(cfg_opt_getnstr(option, 0), &address, &error) == ASTER_OK) {
+        return 0;
+    }
+    cfg_error(cfg, "http: %s", error.message);
+    return -1;
+}
+
 static int check_role(cfg_t *cfg, cfg_opt_t *option)
 {
     struct aster_error error = ASTER_ERROR_INIT;
@@ -97,6 +119,9 @@ void grantor_settings_checks(cfg_t *cfg)
 {
     cfg_set_validate_func(cfg, "journal", check_journal);
     cfg_set_validate_func(cfg, "store", check_store);
+    cfg_set_validate_func(cfg, "listen|quic", check_listen);
+    cfg_set_validate_func(cfg, "listen|tcp", check_listen);
+    cfg_set_validate_func(cfg, "http", check_http);
     cfg_set_validate_func(cfg, "log-format", check_log_format);
     cfg_set_validate_func(cfg, "in-flight-max", check_in_flight);
     cfg_set_validate_func(cfg, "in-flight-total-max", check_in_flight);
@@ -113,8 +138,8 @@ void grantor_settings_checks(cfg_t *cfg)
     }
 }
 
-aster_status grantor_settings_check_place(const struct grantor_settings *settings, const char *path,
-                                          struct aster_error *error)
+/* Where decisions are kept: one place, and one that is known. */
+static aster_status check_place(const struct grantor_settings *settings, const char *path, struct aster_error *error)
 {
     const char *journal = settings->journal;
     const char *store = settings->store;
@@ -134,12 +159,13 @@ aster_status grantor_settings_check_place(const struct grantor_settings *setting
     return ASTER_OK;
 }
 
-aster_status grantor_settings_whole(const struct grantor_settings *settings, const char *path,
-                                    struct aster_error *error)
+aster_status grantor_settings_whole(const struct grantor_settings *settings, const struct grantor_place *place,
+                                    const char *path, struct aster_error *error)
 {
     bool files = settings->key != NULL || settings->certificate != NULL || settings->roots != NULL;
     bool all_files = settings->key != NULL && settings->certificate != NULL && settings->roots != NULL;
-    aster_status status = grantor_settings_check_place(settings, path, error);
+    bool by_command = place->journal != NULL || place->store != NULL;
+    aster_status status = check_place(settings, by_command ? "the command line" : path, error);
     if (status != ASTER_OK) {
         return status;
     }

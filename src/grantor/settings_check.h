@@ -10,11 +10,7 @@
 void grantor_settings_checks(cfg_t *cfg);
 
 /* What no single line can tell. Errors: ASTER_ERR_INVALID. */
-aster_status grantor_settings_whole(const struct grantor_settings *settings, const char *path,
-                                    struct aster_error *error);
-
-/* Where decisions are kept: one place, and one that is known. Errors: ASTER_ERR_INVALID. */
-aster_status grantor_settings_check_place(const struct grantor_settings *settings, const char *path,
-                                          struct aster_error *error);
+aster_status grantor_settings_whole(const struct grantor_settings *settings, const struct grantor_place *place,
+                                    const char *path, struct aster_error *error);
 
 #endif

@@ -33,6 +33,13 @@ static aster_status split(const char *text, char host[ASTER_ADDRESS_HOST_MAX], c
     return ASTER_OK;
 }
 
+aster_status aster_address_check(const char *text, struct aster_error *error)
+{
+    char host[ASTER_ADDRESS_HOST_MAX];
+    const char *port;
+    return split(text, host, &port, error);
+}
+
 aster_status aster_address_resolve(const char *text, bool passive, struct aster_address *addresses, size_t max,
                                    size_t *count, struct aster_error *error)
 {

@@ -25,6 +25,9 @@ struct aster_address {
 aster_status aster_address_resolve(const char *text, bool passive, struct aster_address *addresses, size_t max,
                                    size_t *count, struct aster_error *error);
 
+/* Whether it has the form that aster_address_resolve() wants, without asking anybody. Errors: ASTER_ERR_INVALID. */
+aster_status aster_address_check(const char *text, struct aster_error *error);
+
 /* "192.0.2.1:7400" or "[::1]:7400"; writes to the caller's buffer and returns it. */
 const char *aster_address_text(const struct aster_address *address, char text[ASTER_ADDRESS_TEXT_MAX]);
 

@@ -87,9 +87,21 @@ def test_the_limits_of_numbers_are_those_that_are_enforced(world):
 def test_the_example_of_the_page_is_accepted(world):
     server = Asterd(world)
     example = text_of("man", "asterd.conf.5.scd").split("```")[1].replace("1f0c...64 hexadecimal digits", "1f" * 32)
+    example = example.replace("/var/lib/aster/node", world.path("server"))
     with open(server.config, "w", encoding="utf-8") as config:
         config.write(example)
     subprocess.run([ASTERD, "--config", server.config, "--check"], check=True)
+
+
+def test_a_check_looks_at_the_key_as_well(world):
+    server = Asterd(world)
+    os.chmod(world.path("server/node.key"), 0o644)
+    server.configure()
+    checked = subprocess.run([ASTERD, "--config", server.config, "--check"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 78 and "chmod 600" in checked.stderr, checked
+    missing = subprocess.run([ASTERD, "--config", "/nowhere/asterd.conf", "--check"], capture_output=True, text=True,
+                             check=False)
+    assert missing.returncode == 78 and "/nowhere/asterd.conf" in missing.stderr, missing
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ static struct grantor_settings *read_settings(const char *text)
     assert_non_null(out);
     fputs(text, out);
     assert_int_equal(fclose(out), 0);
-    if (grantor_settings_read(config, &read, &error) != ASTER_OK) {
+    if (grantor_settings_read(config, &(struct grantor_place){NULL, NULL}, &read, &error) != ASTER_OK) {
         fail_msg("%s", error.message);
     }
     unlink(config);

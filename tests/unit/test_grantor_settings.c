@@ -11,16 +11,24 @@
 #define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define BASE "journal = \"none\"\nnode-directory = \"/n\"\nlisten { quic = {\":7400\"} }\n"
 
-static aster_status read_text(const char *text, struct grantor_settings **settings, struct aster_error *error)
+static const struct grantor_place as_the_file_says = {NULL, NULL};
+
+static aster_status read_placed(const char *text, const struct grantor_place *place, struct grantor_settings **settings,
+                                struct aster_error *error)
 {
     char path[] = "/tmp/aster-settings-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
-    aster_status status = grantor_settings_read(path, settings, error);
+    aster_status status = grantor_settings_read(path, place, settings, error);
     unlink(path);
     return status;
+}
+
+static aster_status read_text(const char *text, struct grantor_settings **settings, struct aster_error *error)
+{
+    return read_placed(text, &as_the_file_says, settings, error);
 }
 
 static void expect_mistake(const char *text, const char *line, const char *said)
@@ -44,6 +52,9 @@ static void mistakes_are_reported_with_their_line(void **state)
     expect_mistake(BASE "nonsense = 3\n", ":4:", "nonsense");
     expect_mistake(BASE "node \"xyz\" { }\n", ":4:", "64 lower-case hexadecimal digits");
     expect_mistake(BASE "in-flight-max = 3\n", ":4:", "1024 to");
+    expect_mistake(BASE "http = \"0.0.0.0:9400\"\n", ":4:", "loopback");
+    expect_mistake(BASE "http = \"9400\"\n", ":4:", "host:port");
+    expect_mistake(BASE "listen {\n tcp = {\"127.0.0.1:1\",\n  \"nohost\"}\n}\n", ":6:", "host:port");
     expect_mistake(BASE "idle-timeout-ms = 100\n", ":4:", "10000 to");
     expect_mistake(BASE "node \"" ID_A "\" {\n roles = {\"\"}\n}\n", ":5:", "role is empty");
     expect_mistake(BASE "node \"" ID_A "\" {\n resources = {\"a\x01\"}\n}\n", ":5:", "prefix");
@@ -83,13 +94,38 @@ static void a_service_keeps_its_journal_in_its_state_directory(void **state)
     grantor_settings_destroy(settings);
     assert_int_equal(read_text(BASE, &settings, &error), ASTER_OK);
     assert_string_equal(settings->journal, "none");
-    assert_int_equal(grantor_settings_keep_in(settings, NULL, "sqlite:/s", &error), ASTER_OK);
-    assert_null(settings->journal);
-    assert_string_equal(settings->store, "sqlite:/s");
-    assert_int_equal(grantor_settings_keep_in(settings, "sqlite:/j", "sqlite:/s", &error), ASTER_ERR_INVALID);
-    assert_int_equal(grantor_settings_keep_in(settings, "disk", NULL, &error), ASTER_ERR_INVALID);
     grantor_settings_destroy(settings);
     unsetenv("STATE_DIRECTORY");
+}
+
+static void the_command_line_decides_where_whatever_the_file_says(void **state)
+{
+    (void)state;
+    static const char *const files[] = {BASE, "node-directory = \"/n\"\nlisten { quic = {\":7400\"} }\n",
+                                        BASE "store = \"sqlite:/other\"\n"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        struct grantor_settings *settings = NULL;
+        struct aster_error error = ASTER_ERROR_INIT;
+        const struct grantor_place store = {NULL, "sqlite:/s"};
+        const struct grantor_place both = {"sqlite:/j", "sqlite:/s"};
+        const struct grantor_place unknown = {"disk", NULL};
+        assert_int_equal(read_placed(files[i], &store, &settings, &error), ASTER_OK);
+        assert_null(settings->journal);
+        assert_string_equal(settings->store, "sqlite:/s");
+        grantor_settings_destroy(settings);
+        assert_int_equal(read_placed(files[i], &both, &settings, &error), ASTER_ERR_INVALID);
+        assert_non_null(strstr(error.message, "the command line: "));
+        assert_int_equal(read_placed(files[i], &unknown, &settings, &error), ASTER_ERR_INVALID);
+        assert_non_null(strstr(error.message, "the command line: "));
+    }
+}
+
+static void a_file_that_was_cut_off_is_not_believed(void **state)
+{
+    (void)state;
+    expect_mistake(BASE "requires { acquire = 7", ":4:", "nothing closes");
+    expect_mistake(BASE "node \"" ID_A "\" {\n roles = {\"}\"}\n\n", ":4:", "nothing closes");
+    expect_mistake(BASE "requires {\n # }\n", ":4:", "nothing closes");
 }
 
 static void a_file_that_is_not_there_is_an_io_error(void **state)
@@ -97,7 +133,7 @@ static void a_file_that_is_not_there_is_an_io_error(void **state)
     (void)state;
     struct grantor_settings *settings = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
-    assert_int_equal(grantor_settings_read("/nowhere/asterd.conf", &settings, &error), ASTER_ERR_IO);
+    assert_int_equal(grantor_settings_read("/nowhere/asterd.conf", &as_the_file_says, &settings, &error), ASTER_ERR_IO);
     assert_non_null(strstr(error.message, "/nowhere/asterd.conf"));
 }
 
@@ -178,6 +214,8 @@ int main(void)
         cmocka_unit_test(comments_do_not_shift_the_line_that_is_named),
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(a_service_keeps_its_journal_in_its_state_directory),
+        cmocka_unit_test(the_command_line_decides_where_whatever_the_file_says),
+        cmocka_unit_test(a_file_that_was_cut_off_is_not_believed),
         cmocka_unit_test(a_file_that_is_not_there_is_an_io_error),
         cmocka_unit_test(roles_and_prefixes_decide_together),
         cmocka_unit_test(only_an_exact_identity_is_known),

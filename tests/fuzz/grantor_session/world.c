@@ -149,7 +149,8 @@ static void write_configurations(void)
 static struct grantor_settings *read_rules(unsigned which)
 {
     struct grantor_settings *settings = NULL;
-    must(grantor_settings_read(configurations[which % RULES], &settings, NULL) == ASTER_OK);
+    must(grantor_settings_read(configurations[which % RULES], &(struct grantor_place){NULL, NULL}, &settings, NULL) ==
+         ASTER_OK);
     return settings;
 }
 
