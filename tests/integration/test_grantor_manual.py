@@ -84,9 +84,14 @@ def test_the_limits_of_numbers_are_those_that_are_enforced(world):
     assert checked >= 5
 
 
-def test_the_example_of_the_page_is_accepted(world):
+def test_the_examples_of_the_page_and_the_guide_are_accepted(world):
     server = Asterd(world)
-    example = text_of("man", "asterd.conf.5.scd").split("```")[1].replace("1f0c...64 hexadecimal digits", "1f" * 32)
+    expect_accepted(world, server, text_of("man", "asterd.conf.5.scd").split("```")[1])
+    expect_accepted(world, server, re.search(r"```conf\n(.*?)```", text_of("docs", "grantor.md"), re.DOTALL).group(1))
+
+
+def expect_accepted(world, server, example):
+    example = example.replace("1f0c...64 hexadecimal digits", "1f" * 32)
     example = example.replace("/var/lib/aster/node", world.path("server"))
     with open(server.config, "w", encoding="utf-8") as config:
         config.write(example)

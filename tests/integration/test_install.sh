@@ -82,7 +82,7 @@ mapfile -t core_headers < <(find "$prefix/include/aster" -name '*.h' ! -name sql
 same_symbols "$prefix/lib/libaster.so" "${core_headers[@]}"
 same_symbols "$prefix/lib/libaster-sqlite.so" "$prefix/include/aster/sqlite.h"
 if [ -e "$prefix/sbin/asterd" ]; then
-    for file in share/man/man8/asterd.8 share/man/man5/asterd.conf.5 lib/systemd/system/asterd.service lib/sysusers.d/aster.conf; do
+    for file in share/man/man8/asterd.8 share/man/man5/asterd.conf.5 lib/systemd/system/asterd.service lib/sysusers.d/aster.conf lib/tmpfiles.d/aster.conf; do
         [ -e "$prefix/$file" ] || fail "not installed: $file"
     done
 fi
