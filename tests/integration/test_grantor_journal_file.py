@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The file of asterd's journal: when the disk is full, when it is another's, and when asterd comes back to it."""
+import contextlib
 import json
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -102,6 +104,39 @@ def test_a_restart_finds_everything_and_tells_how_much(world):
         assert row["held"] and row["epoch"] == epoch and row["remaining_ms"] > 50000, row
         world.aster("renew", "held", "--epoch", str(epoch), "--holder", server.client)
     assert acquire(world, "freed") == freed + 2
+
+
+def copied(source, to):
+    for old in (to, to + "-wal", to + "-shm"):
+        if os.path.exists(old):
+            os.unlink(old)
+    with contextlib.closing(sqlite3.connect(source)) as read, contextlib.closing(sqlite3.connect(to)) as write:
+        read.backup(write)
+    os.chmod(to, 0o600)
+
+
+def test_an_old_copy_of_the_journal_lets_no_old_writer_through(world):
+    journal, backup, to = (world.path(name) for name in ("journal.db", "backup.db", "catalog.json"))
+    for text in ("old", "new", "late"):
+        with open(world.path(text), "w", encoding="utf-8") as file:
+            file.write(text)
+    server = started(world)
+    old = acquire(world, "catalog")
+    world.aster("publish", "catalog", "old", "--to", to, "--epoch", str(old))
+    assert server.end() == 0
+    copied(journal, backup)
+    server = started(world)
+    new = acquire(world, "catalog", "--own")
+    world.aster("publish", "catalog", "new", "--to", to, "--epoch", str(new))
+    assert new == old + 1 and server.end() == 0
+    copied(backup, journal)
+    started(world)
+    row = world.inspect("catalog")
+    assert row["held"] and row["epoch"] == old, row  # the server itself cannot know better
+    late = world.aster("publish", "catalog", "late", "--to", to, "--epoch", str(old), code=77)
+    assert "STALE_EPOCH" in late.err, late.err
+    with open(to, encoding="utf-8") as file:
+        assert file.read() == "new"
 
 
 def not_started(world, *arguments):
