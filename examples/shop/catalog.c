@@ -6,8 +6,7 @@
 
 static const char *const tables[] = {
     "CREATE TABLE IF NOT EXISTS product (sku TEXT PRIMARY KEY, name TEXT NOT NULL, cents INTEGER NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS cart (customer TEXT NOT NULL, sku TEXT NOT NULL, pieces INTEGER NOT NULL,"
-    " PRIMARY KEY (customer, sku))",
+    "CREATE TABLE IF NOT EXISTS cart (customer TEXT, sku TEXT, n INTEGER NOT NULL, PRIMARY KEY (customer, sku))",
     "CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, customer TEXT NOT NULL, cents INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS payment (order_id TEXT PRIMARY KEY, cents INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS parcel (order_id TEXT PRIMARY KEY)",
