@@ -34,7 +34,7 @@ static struct name holder_name(size_t number)
 
 static struct aster_table *new_table(void)
 {
-    struct aster_table_options options = {{1, 2}, ASTER_LIMITS_INIT};
+    struct aster_table_options options = {{1, 2}, ASTER_LIMITS_INIT, false};
     struct aster_table *table = NULL;
     struct aster_error error = ASTER_ERROR_INIT;
     if (aster_table_create(&options, &table, &error) != ASTER_OK) {

@@ -18,6 +18,7 @@ aster_status aster_table_create(const struct aster_table_options *options, struc
     memset(fresh, 0, sizeof *fresh);
     fresh->key = options->key;
     fresh->limits = options->limits;
+    fresh->deadlines.off = options->without_deadlines;
     aster_identities_init(&fresh->identities, &options->key);
     *table = fresh;
     return ASTER_OK;

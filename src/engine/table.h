@@ -17,6 +17,8 @@ struct aster_table;
 struct aster_table_options {
     struct aster_hash_key key; /* random, so that clients cannot choose colliding names; any value in simulations */
     struct aster_limits limits;
+    bool without_deadlines; /* nobody asks for the next deadline or the next expired row: they are not kept, which saves
+                               20 bytes a row. Expiry is judged all the same when a row is asked about */
 };
 
 aster_status aster_table_create(const struct aster_table_options *options, struct aster_table **table,
@@ -72,7 +74,8 @@ struct aster_verdict aster_table_fence_hashed(const struct aster_table *table, u
 /* Is there a row, held or free? */
 bool aster_table_has(const struct aster_table *table, struct aster_bytes resource);
 
-/* No held row expires before this instant (it may be early: renewals do not move it); INT64_MAX when none is held. */
+/* No held row expires before this instant (it may be early: renewals do not move it); INT64_MAX when none is held, or
+ * without_deadlines. */
 int64_t aster_table_next_deadline(const struct aster_table *table);
 
 /* The identity of an expired lease: what an EXPIRE operation or an EXPIRED_VERDICT names. */
@@ -83,7 +86,7 @@ struct aster_expired_lease {
 };
 
 /* Give one held row that is expired at `now_ns` and has not been given since it was last armed; false when there is
- * none. The row is not changed: the caller decides what to do with it. Amortised O(log n). */
+ * none, or without_deadlines. The row is not changed: the caller decides what to do with it. Amortised O(log n). */
 bool aster_table_next_expired(struct aster_table *table, int64_t now_ns, struct aster_expired_lease *lease);
 
 /* Is the row held, and when does it expire? INT64_MAX when it is free or absent. */

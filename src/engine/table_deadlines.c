@@ -45,7 +45,7 @@ static void sift_down(struct aster_deadlines *deadlines, uint32_t at)
 
 bool aster_deadlines_reserve(struct aster_deadlines *deadlines, size_t entries)
 {
-    if (entries <= deadlines->capacity) {
+    if (deadlines->off || entries <= deadlines->capacity) {
         return true;
     }
     /* A quarter more, not twice: at a million leases the unused tail is what memory per lease is made of. */
@@ -65,6 +65,9 @@ bool aster_deadlines_reserve(struct aster_deadlines *deadlines, size_t entries)
 void aster_deadlines_arm(struct aster_deadlines *deadlines, struct aster_entry *entry)
 {
     int64_t at_ns = aster_entry_deadline_ns(entry);
+    if (deadlines->off) {
+        return;
+    }
     if (entry->deadline_slot == 0) {
         uint32_t at = deadlines->count++;
         place(deadlines, at, (struct aster_deadline){at_ns, entry});

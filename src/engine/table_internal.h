@@ -55,6 +55,7 @@ struct aster_deadlines {
     struct aster_deadline *heap;
     uint32_t count;
     uint32_t capacity;
+    bool off; /* see without_deadlines */
 };
 
 struct aster_table {

@@ -7,7 +7,7 @@
 #include "wire/request.h"
 
 /* Pack the request with `call`, which is about nodes, in it. Errors: as aster_call_encode(). */
-aster_status aster_nodes_call_encode(const struct aster_call *call, Aster__Lease__V1__Request *request,
+aster_status aster_nodes_call_encode(const struct aster_call *call, const Aster__Lease__V1__Request *request,
                                      struct aster_scratch *scratch, void *data, size_t size, size_t *length,
                                      struct aster_error *error);
 /* The call in a request about nodes; ASTER_ERR_UNSUPPORTED when it is about something else. */
@@ -15,7 +15,7 @@ aster_status aster_nodes_call_read(const Aster__Lease__V1__Request *request, str
                                    struct aster_call *call, struct aster_error *error);
 
 /* The same for NODES and CHANGED. */
-aster_status aster_nodes_answer_encode(const struct aster_answer *answer, Aster__Lease__V1__Reply *reply,
+aster_status aster_nodes_answer_encode(const struct aster_answer *answer, const Aster__Lease__V1__Reply *reply,
                                        struct aster_scratch *scratch, void *data, size_t size, size_t *length,
                                        struct aster_error *error);
 aster_status aster_nodes_read(const Aster__Lease__V1__Nodes *message, struct aster_scratch *scratch,

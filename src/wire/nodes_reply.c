@@ -57,10 +57,11 @@ static aster_status fill_nodes(const struct aster_answer *answer, struct aster_s
     return status;
 }
 
-aster_status aster_nodes_answer_encode(const struct aster_answer *answer, Aster__Lease__V1__Reply *reply,
+aster_status aster_nodes_answer_encode(const struct aster_answer *answer, const Aster__Lease__V1__Reply *reply,
                                        struct aster_scratch *scratch, void *data, size_t size, size_t *length,
                                        struct aster_error *error)
 {
+    Aster__Lease__V1__Reply whole = *reply; /* what it points to lives here only */
     Aster__Lease__V1__Nodes nodes = ASTER__LEASE__V1__NODES__INIT;
     Aster__Lease__V1__Changed changed = ASTER__LEASE__V1__CHANGED__INIT;
     Aster__Lease__V1__Node node;
@@ -68,8 +69,8 @@ aster_status aster_nodes_answer_encode(const struct aster_answer *answer, Aster_
     aster_status status = ASTER_OK;
     if (answer->kind == ASTER_ANSWER_NODES) {
         status = fill_nodes(answer, scratch, &nodes, error);
-        reply->result_case = CASE(NODES);
-        reply->nodes = &nodes;
+        whole.result_case = CASE(NODES);
+        whole.nodes = &nodes;
     } else {
         if (answer->changed.is_rule) {
             fill_rule(&answer->changed.rule, &rule);
@@ -83,10 +84,10 @@ aster_status aster_nodes_answer_encode(const struct aster_answer *answer, Aster_
         changed.revoked = answer->changed.revoked;
         changed.held = answer->changed.held;
         changed.held_ns = answer->changed.held_ns;
-        reply->result_case = CASE(CHANGED);
-        reply->changed = &changed;
+        whole.result_case = CASE(CHANGED);
+        whole.changed = &changed;
     }
-    return status == ASTER_OK ? aster_message_pack(&reply->base, data, size, length, error) : status;
+    return status == ASTER_OK ? aster_message_pack(&whole.base, data, size, length, error) : status;
 }
 
 /* ---- decode ---- */

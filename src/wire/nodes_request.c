@@ -59,10 +59,11 @@ static aster_status fill_role(const struct aster_call *call, struct aster_scratc
                : status;
 }
 
-aster_status aster_nodes_call_encode(const struct aster_call *call, Aster__Lease__V1__Request *request,
+aster_status aster_nodes_call_encode(const struct aster_call *call, const Aster__Lease__V1__Request *request,
                                      struct aster_scratch *scratch, void *data, size_t size, size_t *length,
                                      struct aster_error *error)
 {
+    Aster__Lease__V1__Request whole = *request; /* what it points to lives here only */
     Aster__Lease__V1__NodeAdd add = ASTER__LEASE__V1__NODE_ADD__INIT;
     Aster__Lease__V1__NodeRole role = ASTER__LEASE__V1__NODE_ROLE__INIT;
     Aster__Lease__V1__NodeRemove removal = ASTER__LEASE__V1__NODE_REMOVE__INIT;
@@ -72,33 +73,33 @@ aster_status aster_nodes_call_encode(const struct aster_call *call, Aster__Lease
     switch (call->kind) {
     case ASTER_CALL_NODE_ADD:
         status = fill_add(call, scratch, &add, error);
-        request->operation_case = CASE(NODE_ADD);
-        request->node_add = &add;
+        whole.operation_case = CASE(NODE_ADD);
+        whole.node_add = &add;
         break;
     case ASTER_CALL_NODE_ROLE:
         status = fill_role(call, scratch, &role, error);
-        request->operation_case = CASE(NODE_ROLE);
-        request->node_role = &role;
+        whole.operation_case = CASE(NODE_ROLE);
+        whole.node_role = &role;
         break;
     case ASTER_CALL_NODE_REMOVE:
         removal.id = aster_to_binary(call->node.record.id);
         removal.revoke = call->node.revoke;
-        request->operation_case = CASE(NODE_REMOVE);
-        request->node_remove = &removal;
+        whole.operation_case = CASE(NODE_REMOVE);
+        whole.node_remove = &removal;
         break;
     case ASTER_CALL_NODE_LIST:
         list.after = aster_to_binary(call->node.record.id);
-        request->operation_case = CASE(NODE_LIST);
-        request->node_list = &list;
+        whole.operation_case = CASE(NODE_LIST);
+        whole.node_list = &list;
         break;
     default:
         require.verb = (Aster__Lease__V1__Verb)call->require.verb;
         require.role = aster_to_binary(call->require.role);
-        request->operation_case = CASE(REQUIRE);
-        request->require = &require;
+        whole.operation_case = CASE(REQUIRE);
+        whole.require = &require;
         break;
     }
-    return status == ASTER_OK ? aster_message_pack(&request->base, data, size, length, error) : status;
+    return status == ASTER_OK ? aster_message_pack(&whole.base, data, size, length, error) : status;
 }
 
 /* ---- decode ---- */

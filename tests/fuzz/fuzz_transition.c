@@ -50,7 +50,7 @@ static void step(struct aster_table *table, const uint8_t data[4], int64_t now_n
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct aster_table_options options = {{1, 2}, ASTER_LIMITS_INIT};
+    const struct aster_table_options options = {{1, 2}, ASTER_LIMITS_INIT, false};
     struct aster_table *table = NULL;
     int64_t now_ns = 0;
     require(aster_table_create(&options, &table, NULL) == ASTER_OK);

@@ -23,7 +23,7 @@ static struct aster_operation step_of(int number, char name[16])
 static void a_failed_allocation_leaves_the_table_unchanged(void **state)
 {
     (void)state;
-    struct aster_table_options options = {{1, 2}, ASTER_LIMITS_INIT};
+    struct aster_table_options options = {{1, 2}, ASTER_LIMITS_INIT, false};
     struct aster_table *table = NULL;
     int refusals = 0;
     assert_int_equal(aster_table_create(&options, &table, NULL), ASTER_OK);
@@ -54,7 +54,7 @@ static void a_failed_allocation_leaves_the_table_unchanged(void **state)
 static void a_table_that_cannot_be_created_is_an_error(void **state)
 {
     (void)state;
-    struct aster_table_options options = {{1, 2}, ASTER_LIMITS_INIT};
+    struct aster_table_options options = {{1, 2}, ASTER_LIMITS_INIT, false};
     struct aster_table *table = NULL;
     aster_alloc_fail_after(0);
     aster_status status = aster_table_create(&options, &table, NULL);

@@ -186,7 +186,7 @@ static void repeat(struct aster_table *table, const struct aster_operation *oper
 
 static uint64_t run(uint64_t seed)
 {
-    struct aster_table_options options = {{seed, 2}, ASTER_LIMITS_INIT};
+    struct aster_table_options options = {{seed, 2}, ASTER_LIMITS_INIT, false};
     struct aster_table *table = NULL;
     struct model model = {0};
     int64_t now_ns = 0;

@@ -9,7 +9,7 @@
 
 static struct aster_table *table_with(size_t resources_max)
 {
-    struct aster_table_options options = {{1, 2}, ASTER_LIMITS_INIT};
+    struct aster_table_options options = {{1, 2}, ASTER_LIMITS_INIT, false};
     struct aster_table *table = NULL;
     options.limits.resources_max = resources_max;
     assert_int_equal(aster_table_create(&options, &table, NULL), ASTER_OK);

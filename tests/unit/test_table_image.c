@@ -72,7 +72,7 @@ static void changes_that_are_taken_back_leave_the_table_as_it_was(void **state)
 {
     (void)state;
     uint64_t seed = test_seed(20261201);
-    struct aster_table_options options = {{seed, 2}, ASTER_LIMITS_INIT};
+    struct aster_table_options options = {{seed, 2}, ASTER_LIMITS_INIT, false};
     struct aster_table *table = NULL;
     struct done done[CHANGES_MAX];
     int64_t now_ns = 0;

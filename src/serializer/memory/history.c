@@ -4,10 +4,19 @@
 
 #include "base/error.h"
 
+/* An event without views: with many of them, each byte counts. Names are at most a few hundred bytes each. */
 struct memory_history_slot {
-    struct aster_event event; /* its views point into bytes */
-    char *bytes;
-    size_t capacity;
+    int64_t revision;
+    int64_t unix_ms;
+    int64_t epoch;
+    int64_t carried_epoch;
+    char *bytes; /* resource, actor, previous */
+    uint16_t capacity;
+    uint16_t resource_size;
+    uint16_t actor_size;
+    uint16_t previous_size;
+    uint8_t kind;
+    uint8_t reason;
 };
 
 aster_status aster_memory_history_init(struct memory_history *history, size_t max, struct aster_error *error)
@@ -37,31 +46,54 @@ void aster_memory_history_fini(struct memory_history *history)
     pthread_mutex_destroy(&history->mutex);
 }
 
-static char *copy_in(struct aster_bytes *bytes, char *to)
+static char *copy_in(struct aster_bytes bytes, char *to)
 {
-    if (bytes->size > 0) {
-        memcpy(to, bytes->data, bytes->size);
+    if (bytes.size > 0) {
+        memcpy(to, bytes.data, bytes.size);
     }
-    bytes->data = to;
-    return to + bytes->size;
+    return to + bytes.size;
 }
 
 static bool fill(struct memory_history_slot *slot, const struct aster_event *event)
 {
     size_t size = event->resource.size + event->actor.size + event->previous.size;
+    if (size > UINT16_MAX) {
+        return false; /* no valid names are that long */
+    }
     if (size > slot->capacity || slot->bytes == NULL) {
         char *bytes = realloc(slot->bytes, size > 0 ? size : 1);
         if (bytes == NULL) {
             return false;
         }
         slot->bytes = bytes;
-        slot->capacity = size;
+        slot->capacity = (uint16_t)size;
     }
-    slot->event = *event;
-    char *at = copy_in(&slot->event.resource, slot->bytes);
-    at = copy_in(&slot->event.actor, at);
-    copy_in(&slot->event.previous, at);
+    slot->revision = event->revision;
+    slot->unix_ms = event->unix_ms;
+    slot->epoch = event->epoch;
+    slot->carried_epoch = event->carried_epoch;
+    slot->kind = (uint8_t)event->kind;
+    slot->reason = (uint8_t)event->reason;
+    slot->resource_size = (uint16_t)event->resource.size;
+    slot->actor_size = (uint16_t)event->actor.size;
+    slot->previous_size = (uint16_t)event->previous.size;
+    copy_in(event->previous, copy_in(event->actor, copy_in(event->resource, slot->bytes)));
     return true;
+}
+
+/* Its views borrow from the slot. */
+static struct aster_event event_of(const struct memory_history_slot *slot)
+{
+    const char *actor = slot->bytes + slot->resource_size;
+    return (struct aster_event){.revision = slot->revision,
+                                .unix_ms = slot->unix_ms,
+                                .kind = (enum aster_event_kind)slot->kind,
+                                .reason = (enum aster_reason)slot->reason,
+                                .resource = {slot->bytes, slot->resource_size},
+                                .actor = {actor, slot->actor_size},
+                                .previous = {actor + slot->actor_size, slot->previous_size},
+                                .epoch = slot->epoch,
+                                .carried_epoch = slot->carried_epoch};
 }
 
 static void add(struct memory_history *history, const struct aster_event *event)
@@ -74,7 +106,7 @@ static void add(struct memory_history *history, const struct aster_event *event)
         history->count--;
     }
     if (fill(slot, event)) {
-        slot->event.revision = history->revision;
+        slot->revision = history->revision;
         history->count++;
     }
 }
@@ -112,14 +144,14 @@ static bool copy_matching(const struct memory_history *history, const struct ast
                           struct memory_history_slot *copies, size_t max, size_t *count)
 {
     for (size_t i = history->count; i > 0 && *count < max; i--) {
-        const struct aster_event *event = &history->slots[(history->first + i - 1) % history->max].event;
-        if (event->revision <= query->after_revision) {
+        const struct aster_event event = event_of(&history->slots[(history->first + i - 1) % history->max]);
+        if (event.revision <= query->after_revision) {
             break; /* they ascend */
         }
-        if (query->resource.size > 0 && !aster_bytes_equal(event->resource, query->resource)) {
+        if (query->resource.size > 0 && !aster_bytes_equal(event.resource, query->resource)) {
             continue;
         }
-        if (!fill(&copies[*count], event)) {
+        if (!fill(&copies[*count], &event)) {
             return false;
         }
         (*count)++;
@@ -140,7 +172,8 @@ aster_status aster_memory_history_visit(struct memory_history *history, const st
     }
     pthread_mutex_unlock(&history->mutex);
     for (size_t i = count; copied && i > 0; i--) {
-        if (!visit(&copies[i - 1].event, user)) {
+        const struct aster_event event = event_of(&copies[i - 1]);
+        if (!visit(&event, user)) {
             break;
         }
     }
