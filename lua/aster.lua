@@ -70,24 +70,46 @@ local function check_carried(keys, args)
     return nil
 end
 
+-- The fence row is one text of three lines, so that a good fence is found good by one comparison: names have no line ends.
+local function row_of(epoch, holder, resource)
+    return epoch .. '\n' .. holder .. '\n' .. resource
+end
+
 -- The fence row: epoch, holder, and the error when it is another resource's.
 local function load_row(key, resource)
-    local row = redis.call('HMGET', key, 'resource', 'epoch', 'holder')
-    if not row[1] then
+    local row = redis.call('GET', key)
+    if not row then
         return '0', '', nil
     end
-    if row[1] ~= resource then
+    local epoch, holder, owner = string.match(row, '^(%d+)\n([^\n]*)\n([^\n]*)$')
+    if owner ~= resource then
         return nil, nil, refuse('WRONG_RESOURCE', 'the fence row belongs to another resource: use its own key')
     end
-    return row[2], row[3], nil
+    return epoch, holder, nil
 end
 
 local function carried_and_current(carried, current)
     return 'carried ' .. carried .. ', current ' .. current
 end
 
--- Run write(keys, args) if the fence is current.
+-- Is the fence exactly the row? Then all three parts are as valid as the row is. '' as writer is nobody.
+local function is_current(keys, args, keys_min, args_min)
+    if #keys < keys_min or #args < args_min or keys_min < 1 or args[3] == '' then
+        return false
+    end
+    for i = 2, #keys do
+        if keys[i] == keys[1] then
+            return false
+        end
+    end
+    return redis.call('GET', keys[1]) == row_of(args[2], args[3], args[1])
+end
+
+-- Run write(keys, args) if the fence is current; otherwise say what is wrong with it.
 local function fenced(keys, args, keys_min, args_min, write)
+    if is_current(keys, args, keys_min, args_min) then
+        return write(keys, args)
+    end
     local wrong = check_carried(keys, args)
     if wrong then
         return wrong
@@ -124,19 +146,11 @@ local function fenced(keys, args, keys_min, args_min, write)
     return write(keys, args)
 end
 
-local function from(list, first)
-    local rest = {}
-    for i = first, #list do
-        rest[#rest + 1] = list[i]
-    end
-    return rest
-end
-
 -- In pieces, because unpack() has a limit of about 8000 values; only for commands that may be repeated so.
 local PIECE = 4000
-local function in_pieces(command, head, list)
+local function in_pieces(command, head, list, first)
     local count = 0
-    for i = 1, #list, PIECE do
+    for i = first, #list, PIECE do
         local piece = {}
         for j = i, math.min(i + PIECE - 1, #list) do
             piece[#piece + 1] = list[j]
@@ -165,7 +179,7 @@ local function push(keys, args)
         return other
     end
     if precedes(epoch, args[2]) then
-        redis.call('HSET', keys[1], 'resource', args[1], 'epoch', args[2], 'holder', holder)
+        redis.call('SET', keys[1], row_of(args[2], holder, args[1]))
         return {1, args[2], holder}
     end
     if precedes(args[2], epoch) then
@@ -179,22 +193,22 @@ local function push(keys, args)
 end
 
 local function set(keys, args)
-    return redis.call('SET', keys[2], unpack(from(args, 4)))
+    return redis.call('SET', keys[2], unpack(args, 4))
 end
 
 local function del(keys)
-    return in_pieces('DEL', nil, from(keys, 2))
+    return in_pieces('DEL', nil, keys, 2)
 end
 
 local function hset(keys, args)
     if #args % 2 == 0 then
         return refuse('INVALID', 'a field has no value')
     end
-    return in_pieces('HSET', keys[2], from(args, 4))
+    return in_pieces('HSET', keys[2], args, 4)
 end
 
 local function hdel(keys, args)
-    return in_pieces('HDEL', keys[2], from(args, 4))
+    return in_pieces('HDEL', keys[2], args, 4)
 end
 
 local function call(keys, args)
@@ -203,7 +217,7 @@ local function call(keys, args)
             return refuse('INVALID', 'the fence row is no data: only aster_push changes it')
         end
     end
-    return redis.call(args[4], unpack(from(args, 5)))
+    return redis.call(args[4], unpack(args, 5))
 end
 
 local function register(name, keys_min, args_min, write)

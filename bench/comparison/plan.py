@@ -81,13 +81,24 @@ def renew(settings):
 
 def cycle(settings):
     cases = []
+
+    def one_process(clients):
+        """The clients are workers of one process, and share the connection of its client library."""
+        def run(running):
+            server = running["asterd-durable"]
+            driver = os.path.join(os.path.dirname(server.driver_path), "lease_library")
+            result = measure.drive(server, "--mode", "cycle", "--clients", clients, "--seconds", settings.seconds,
+                                   "--warm", settings.warm, "--shared", "yes", driver=driver)
+            return {"value": result["rate"], **result}
+        return Case("cycle", f"process-{clients}", f"asterd: {clients} workers of one process", "/s", run,
+                    ["asterd-durable"])
     for clients in (1, 64, 256):
         def case(name, server, value=rate, unit="/s", variant="", clients=clients):
             return driven("cycle", f"{name}-{clients}", f"{name}: {clients} clients", unit, server, value, "--mode",
                           "cycle", "--clients", clients, "--seconds", settings.seconds, "--warm", settings.warm,
                           "--variant", variant)
         cases += [case("asterd", "asterd-durable"), case("redis-always", "redis-always"),
-                  case("etcd", "etcd", variant="key")]
+                  case("etcd", "etcd", variant="key"), one_process(clients)]
 
     def fsync(_):
         result = measure.reference(settings.build, "fsync", settings.directory, settings.seconds)
