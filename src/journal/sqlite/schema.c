@@ -66,8 +66,11 @@ aster_status aster_sqlite_journal_prepare(struct aster_connection *connection, s
     if (status == ASTER_OK && version == 0) {
         status = create(connection, error);
     }
-    /* Nothing in it is secret: do not spend writes on wiping what is folded. */
-    return status == ASTER_OK ? aster_connection_execute(connection, "PRAGMA secure_delete=OFF", error) : status;
+    /* Nothing in it is secret: do not spend writes on wiping what is folded. It is read at the start only: what the
+     * cache holds is memory that leases could have. */
+    return status == ASTER_OK
+               ? aster_connection_execute(connection, "PRAGMA secure_delete=OFF; PRAGMA cache_size=-512", error)
+               : status;
 }
 
 aster_status aster_sqlite_journal_meta_get(struct sqlite_journal *journal, struct sqlite_journal_meta *meta,
