@@ -102,9 +102,8 @@ static aster_status create_stripes(struct memory *memory, size_t count, struct a
     }
     memory->stripes = stripes;
     memory->stripe_mask = count - 1;
-    /* Queues have timers of their own (waiting.c), so nobody asks the tables for deadlines. The bound on rows is the
-     * sum's, not a stripe's: see decide.c. */
-    struct aster_table_options options = {memory->key, memory->limits, true};
+    /* The bound on rows is the sum's, not a stripe's: see decide.c. */
+    struct aster_table_options options = {memory->key, memory->limits, false};
     options.limits.resources_max = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         aster_status status = aster_table_create(&options, &stripes[i].table, error);

@@ -278,18 +278,25 @@ aster_status aster_pg_lane_create(struct aster_pg_store *store, enum aster_pg_la
     return ASTER_OK;
 }
 
+void aster_pg_lane_stop(struct aster_pg_lane *lane)
+{
+    if (lane == NULL || !lane->started) {
+        return;
+    }
+    pthread_mutex_lock(&lane->mutex);
+    lane->stopping = true;
+    pthread_mutex_unlock(&lane->mutex);
+    wake(lane);
+    pthread_join(lane->thread, NULL);
+    lane->started = false;
+}
+
 void aster_pg_lane_destroy(struct aster_pg_lane *lane)
 {
     if (lane == NULL) {
         return;
     }
-    if (lane->started) {
-        pthread_mutex_lock(&lane->mutex);
-        lane->stopping = true;
-        pthread_mutex_unlock(&lane->mutex);
-        wake(lane);
-        pthread_join(lane->thread, NULL);
-    }
+    aster_pg_lane_stop(lane);
     aster_pg_close(&lane->pg);
     aster_pg_statement_fini(&lane->statement);
     aster_pg_parked_fini(&lane->parked);

@@ -26,7 +26,11 @@ bool aster_pg_lane_take_back(struct aster_pg_lane *lane, const struct aster_requ
 /* Accept nothing more, and take out one request that is queued or waits, or NULL: call until then. Any thread. */
 struct aster_request *aster_pg_lane_close(struct aster_pg_lane *lane);
 
-/* End the thread after what it is doing, and free. NULL is legal. */
+/* End the thread after what it is doing. Lanes hand requests to each other, so every one of a store is stopped before
+ * the first is freed. NULL is legal. */
+void aster_pg_lane_stop(struct aster_pg_lane *lane);
+
+/* Stop, and free. NULL is legal. */
 void aster_pg_lane_destroy(struct aster_pg_lane *lane);
 
 #endif

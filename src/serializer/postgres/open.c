@@ -93,6 +93,9 @@ static void destroy(void *self)
 {
     struct aster_pg_store *store = self;
     for (int i = 0; i < ASTER_PG_LANES; i++) {
+        aster_pg_lane_stop(store->lanes[i]);
+    }
+    for (int i = 0; i < ASTER_PG_LANES; i++) {
         aster_pg_lane_destroy(store->lanes[i]);
     }
     aster_pg_pool_fini(&store->pool);
